@@ -37,7 +37,7 @@ pub(crate) use import::LowImport;
 pub(crate) use record::LowRecord;
 pub(crate) use report::LowReport;
 #[cfg(feature = "soak")]
-pub(crate) use soak::{LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
+pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
 pub(crate) use window::LowWindow;
 

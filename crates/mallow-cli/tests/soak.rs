@@ -84,7 +84,11 @@ fn files_that_make_no_sense_are_refused_before_anything_runs() {
         (&["--baseline", "bad.json"], "bad.json"),
         (&["-o", "run"], "--force"),
         (&["--svg", "none/a.svg"], "none"),
-        (&["--url", "https://127.0.0.1/"], "https"),
+        (&["--url", "ftp://127.0.0.1/"], "'ftp' is no scheme"),
+        (&["--url", "https://127.0.0.1/", "--cacert", "missing.pem"], "missing.pem"),
+        (&["--url", "https://127.0.0.1/", "--cacert", "empty.txt"], "it holds no certificate in PEM form"),
+        (&["--url", "https://127.0.0.1/", "--sni", "a b"], "'a b' is no name"),
+        (&["--url", "http://127.0.0.1/", "--insecure"], "--insecure is for a server with TLS"),
         (&["--url", "http://192.0.2.1/"], "--allow-remote"),
     ] {
         let args = [args, &["--", "touch", "ran"]].concat();

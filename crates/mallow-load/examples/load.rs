@@ -1,6 +1,6 @@
 //! The generator on its own, for benchmarks: `load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [threads=N] [rate=R]`.
 
-use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -12,11 +12,10 @@ fn main() -> ExitCode {
     };
     let option = |name: &str| options.iter().find_map(|word| word.strip_prefix(name));
     let load = Load {
-        address: address.parse().expect("an address"),
-        host: "localhost".to_owned(),
+        endpoint: Endpoint::plain(address.parse().expect("an address"), "localhost"),
         targets: vec![Target::get("/")],
         order: Order::Sequential,
-        protocol: if option("h2").is_some() { Protocol::Http2 } else { Protocol::Http1 },
+        protocol: option("h2").map(|_| Protocol::Http2),
         connections: connections.parse().expect("a number of connections"),
         keep_alive: option("close").is_none(),
         rate: option("rate=").map(|rate| rate.parse().expect("a rate")),

@@ -1,6 +1,6 @@
 //! Where load goes: addresses as people type them.
 
-use crate::LoadError;
+use crate::{Endpoint, LoadError, Tls, Trust};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// Where a request goes.
@@ -8,8 +8,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 pub struct Url {
     /// The address that the host's name stands for.
     pub address: SocketAddr,
-    /// As the `host` header has it: with the port, unless that is 80.
+    /// As the `host` header has it: with the port, unless that is the scheme's own.
     pub host: String,
+    /// Whether it is `https`.
+    pub is_tls: bool,
     /// Path and query, such as `/hello/you?a=1`.
     pub path: String,
 }
@@ -19,24 +21,39 @@ pub struct Url {
 pub(crate) struct Parts {
     /// Host and port as they are written; none when the URL is only a path.
     pub(crate) host: Option<String>,
+    pub(crate) is_tls: bool,
     pub(crate) path: String,
 }
 
-/// Reads `http://host:port/path`; the scheme, the port (80) and the path (`/`) may be absent. Names are looked up, and
+const PORT: u16 = 80;
+const TLS_PORT: u16 = 443;
+
+impl Url {
+    /// The server. `name` is whom its certificate has to be for, where that is not the host.
+    pub fn endpoint(&self, trust: Trust, name: Option<String>) -> Endpoint {
+        let host = split_port(&self.host).map_or(self.host.as_str(), |(host, _)| host);
+        let name = name.unwrap_or_else(|| host.to_owned());
+        let tls = self.is_tls.then_some(Tls { trust, name });
+        Endpoint { address: self.address, host: self.host.clone(), tls }
+    }
+}
+
+/// Reads `http://host:port/path` or `https://…`; the scheme (http), the port (80, 443) and the path (`/`) may be absent. Names are looked up, and
 /// IPv4 is preferred. An address of all interfaces, such as 0.0.0.0, stands for the loopback.
 ///
 /// # Errors
-/// For another scheme than `http`, what is no URL, a name that nobody knows, and, unless `allow_remote`, for another
+/// For another scheme, what is no URL, a name that nobody knows, and, unless `allow_remote`, for another
 /// machine's address.
 pub fn parse_url(url: &str, allow_remote: bool) -> Result<Url, LoadError> {
     let bad = |what: String| LoadError::BadUrl { url: url.to_owned(), what };
     let parts = parts_of(url).map_err(bad)?;
     let host = parts.host.ok_or_else(|| bad("it has a path but no host".to_owned()))?;
-    let address = resolve(&host, allow_remote).map_err(|cause| match cause {
+    let default = if parts.is_tls { TLS_PORT } else { PORT };
+    let address = resolve(&host, default, allow_remote).map_err(|cause| match cause {
         Unusable::Bad(what) => bad(what),
         Unusable::Remote => LoadError::NotLoopback { host: host.clone() },
     })?;
-    Ok(Url { address, host, path: parts.path })
+    Ok(Url { address, host, is_tls: parts.is_tls, path: parts.path })
 }
 
 enum Unusable {
@@ -46,16 +63,14 @@ enum Unusable {
 
 /// Takes a URL apart; a sentence says what is wrong with it.
 pub(crate) fn parts_of(url: &str) -> Result<Parts, String> {
-    let rest = match url.split_once("://") {
-        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => rest,
-        Some((scheme, _)) if scheme.eq_ignore_ascii_case("https") => {
-            return Err("TLS is not spoken here; name the server's plain http address".to_owned());
-        }
+    let (rest, is_tls) = match url.split_once("://") {
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (rest, false),
+        Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (rest, true),
         // Only what stands before a path is a scheme: `/go?to=http://here` has none.
         Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
-            return Err(format!("'{scheme}' is no scheme that is spoken here; http is"));
+            return Err(format!("'{scheme}' is no scheme that is spoken here; http and https are"));
         }
-        _ => url,
+        _ => (url, false),
     };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     if authority.contains('@') {
@@ -64,28 +79,34 @@ pub(crate) fn parts_of(url: &str) -> Result<Parts, String> {
     let path = path_of(path)?;
     if authority.is_empty() {
         let is_path = rest.len() == url.len() && !rest.is_empty();
-        return if is_path { Ok(Parts { host: None, path }) } else { Err("it has no host".to_owned()) };
+        return if is_path {
+            Ok(Parts { host: None, is_tls, path })
+        } else {
+            Err("it has no host".to_owned())
+        };
     }
-    Ok(Parts { host: Some(host_of(authority)?), path })
+    let default = if is_tls { TLS_PORT } else { PORT };
+    Ok(Parts { host: Some(host_of(authority, default)?), is_tls, path })
 }
 
 /// Host and port, without the port that goes without saying.
-fn host_of(authority: &str) -> Result<String, String> {
+fn host_of(authority: &str, default: u16) -> Result<String, String> {
     let (name, port) = split_port(authority)?;
+    let port = port.unwrap_or(default);
     let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     let is_address =
         name.starts_with('[') && name.ends_with(']') && name[1..name.len() - 1].parse::<Ipv6Addr>().is_ok();
     if !is_address && (name.is_empty() || !name.chars().all(is_name)) {
         return Err(format!("'{authority}' is no host"));
     }
-    Ok(if port == 80 { name.to_owned() } else { format!("{name}:{port}") })
+    Ok(if port == default { name.to_owned() } else { format!("{name}:{port}") })
 }
 
-fn split_port(authority: &str) -> Result<(&str, u16), String> {
+fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     let colon = authority.rfind(':').filter(|at| !authority[*at..].contains(']'));
-    let Some(at) = colon else { return Ok((authority, 80)) };
+    let Some(at) = colon else { return Ok((authority, None)) };
     match authority[at + 1..].parse() {
-        Ok(port) if port > 0 => Ok((&authority[..at], port)),
+        Ok(port) if port > 0 => Ok((&authority[..at], Some(port))),
         _ => Err(format!("'{}' is no port; one is from 1 to 65535", &authority[at + 1..])),
     }
 }
@@ -111,8 +132,9 @@ pub(crate) fn path_of(text: &str) -> Result<String, String> {
     }
 }
 
-fn resolve(host: &str, allow_remote: bool) -> Result<SocketAddr, Unusable> {
+fn resolve(host: &str, default: u16, allow_remote: bool) -> Result<SocketAddr, Unusable> {
     let (name, port) = split_port(host).map_err(Unusable::Bad)?;
+    let port = port.unwrap_or(default);
     let literal = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>().ok();
     let mut addresses: Vec<SocketAddr> = match literal {
         Some(address) => vec![(loopback_of_all(address), port).into()],
@@ -161,10 +183,23 @@ mod tests {
     }
 
     #[test]
+    fn https_has_a_port_and_a_name_of_its_own() {
+        assert_eq!(told("https://localhost/a"), "127.0.0.1:443 localhost /a");
+        assert_eq!(told("HTTPS://localhost:80"), "127.0.0.1:80 localhost:80 /");
+        let name = |url: &str, given: Option<&str>| {
+            let endpoint = parse_url(url, false).unwrap().endpoint(Trust::System, given.map(str::to_owned));
+            (endpoint.to_string(), endpoint.tls.map(|tls| tls.name))
+        };
+        let named = |endpoint: &str, name: &str| (endpoint.to_owned(), Some(name.to_owned()));
+        assert_eq!(name("https://localhost:8443/a", None), named("https://localhost:8443", "localhost"));
+        assert_eq!(name("https://[::1]/", Some("a.example")), named("https://[::1]", "a.example"));
+        assert_eq!(name("http://localhost", None), ("http://localhost".to_owned(), None));
+    }
+
+    #[test]
     fn what_is_wrong_is_said() {
         let bad = |url: &str, what: &str| assert_eq!(told(url), format!("'{url}' cannot be loaded: {what}"));
-        bad("https://localhost/", "TLS is not spoken here; name the server's plain http address");
-        bad("ftp://localhost/", "'ftp' is no scheme that is spoken here; http is");
+        bad("ftp://localhost/", "'ftp' is no scheme that is spoken here; http and https are");
         bad("http:///x", "it has no host");
         bad("", "it has no host");
         bad("/x", "it has a path but no host");

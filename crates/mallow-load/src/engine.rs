@@ -1,6 +1,7 @@
 //! What happens on a generator's threads, from the plan of a run down to the bytes of a connection.
 
 pub(crate) mod cause;
+pub(crate) mod connector;
 pub(crate) mod http1;
 pub(crate) mod http2;
 pub(crate) mod plan;

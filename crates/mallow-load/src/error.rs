@@ -51,6 +51,30 @@ pub enum LoadError {
         /// A sentence.
         what: String,
     },
+    /// A file of certificates that cannot be used.
+    #[error("'{}' cannot be used as an authority: {what}", path.display())]
+    BadAuthority {
+        /// The file.
+        path: PathBuf,
+        /// A sentence.
+        what: String,
+    },
+    /// There is no TLS with a server.
+    #[error("there is no TLS with {endpoint}: {what}")]
+    NoTls {
+        /// The server.
+        endpoint: String,
+        /// A sentence.
+        what: String,
+    },
+    /// A server does not answer.
+    #[error("{endpoint} does not answer ({what})")]
+    NoAnswer {
+        /// The server.
+        endpoint: String,
+        /// Why, in some words.
+        what: String,
+    },
     /// The generator cannot work.
     #[error("the load generator cannot {what}: {cause}")]
     System {

@@ -5,11 +5,11 @@
 //! the way of a request. Between two runs they wait with their connections open.
 
 use crate::engine::plan::Plan;
-use crate::engine::prepared::Prepared;
 use crate::engine::setup::Setup;
 use crate::engine::stats::Stats;
 use crate::engine::worker_thread::{self, Command};
-use crate::{Amount, Load, LoadError, Metrics};
+use crate::negotiation::negotiate;
+use crate::{Amount, Load, LoadError, Metrics, Protocol};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
@@ -20,6 +20,7 @@ use tokio::sync::mpsc::UnboundedSender;
 #[derive(Debug)]
 pub struct Generator {
     connections: u32,
+    protocol: Protocol,
     rate: Option<f64>,
     /// The end of the list when targets are asked for once.
     requests_max: Option<u64>,
@@ -35,16 +36,25 @@ struct WorkerThread {
 }
 
 impl Generator {
-    /// Starts the threads; nothing is sent yet.
+    /// Looks at a load before there is a server.
     ///
     /// # Errors
-    /// When the load makes no sense (no target, no connection, a path or a host that cannot be sent), or the system
-    /// refuses a thread.
+    /// When it makes no sense (no target, no connection, a path or a host that cannot be sent), or a file of certificates cannot be used.
+    pub fn check(load: &Load) -> Result<(), LoadError> {
+        Setup::of(load, load.protocol.unwrap_or(Protocol::Http1), 1).map(drop)
+    }
+
+    /// Starts the threads. Nothing is asked yet; but where TLS is spoken a handshake tells that it is, and which protocol the
+    /// server chooses.
+    ///
+    /// # Errors
+    /// Those of [`Generator::check`], no TLS with the server, or a thread that the system refuses.
     pub fn start(load: Load) -> Result<Generator, LoadError> {
-        let prepared = Prepared::of(&load)?;
+        Generator::check(&load)?;
+        let protocol = negotiate(&load.endpoint, load.protocol, load.timeout)?;
         let processors = thread::available_parallelism().map_or(1, |count| count.get() as u32);
         let count = load.threads.unwrap_or(processors).clamp(1, load.connections);
-        let setup = Arc::new(Setup::of(&load, prepared, count));
+        let setup = Arc::new(Setup::of(&load, protocol, count)?);
         let requests_max = setup.prepared.requests_max();
         let mut threads = Vec::new();
         for index in 0..count {
@@ -52,6 +62,7 @@ impl Generator {
         }
         Ok(Generator {
             connections: load.connections,
+            protocol,
             rate: load.rate,
             requests_max,
             threads,
@@ -75,6 +86,11 @@ impl Generator {
         }
         drop(results);
         Stats::metrics(&tallies.into_iter().collect::<Vec<Stats>>())
+    }
+
+    /// How requests travel.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
     }
 
     /// What another thread sets to true to end the run under way before its time, and every later one: no request begins

@@ -8,17 +8,24 @@
 
 mod address;
 mod base64;
+mod endpoint;
 mod engine;
 mod error;
 mod generator;
 mod lists;
 mod load;
 mod metrics;
+mod negotiation;
 pub mod outside;
+mod probe;
+mod tls;
 
 pub use address::{Url, parse_url};
+pub use endpoint::Endpoint;
 pub use error::LoadError;
 pub use generator::Generator;
 pub use lists::{UrlFile, parse_access_log, parse_urls, read_access_log, read_urls};
 pub use load::{Amount, Load, Order, Protocol, Target};
 pub use metrics::{Latency, Metrics};
+pub use probe::{check_endpoint, status_of};
+pub use tls::{Tls, Trust};

@@ -1,8 +1,8 @@
 //! What is asked of a server, and how.
 
+use crate::Endpoint;
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
-use std::net::SocketAddr;
 use std::time::Duration;
 
 /// One request.
@@ -46,28 +46,25 @@ pub enum Order {
 }
 
 /// How requests travel.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
-    #[default]
     Http1,
-    /// HTTP/2 without a negotiation (prior knowledge).
+    /// HTTP/2; without TLS without a negotiation (prior knowledge).
     Http2,
 }
 
 /// A load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where the server listens.
-    pub address: SocketAddr,
-    /// The `host` header.
-    pub host: String,
+    /// Where it goes.
+    pub endpoint: Endpoint,
     /// What is asked; at least one.
     pub targets: Vec<Target>,
     /// In what order.
     pub order: Order,
-    /// How requests travel.
-    pub protocol: Protocol,
+    /// How requests travel; none for what the server chooses: with TLS it is offered both (ALPN), without it is HTTP/1.1.
+    pub protocol: Option<Protocol>,
     /// Requests under way at once; over HTTP/1.1 each has a connection of its own.
     pub connections: u32,
     /// Keep connections open between requests.

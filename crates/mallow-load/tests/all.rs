@@ -3,3 +3,4 @@
 mod generator;
 mod http2;
 mod server;
+mod tls;

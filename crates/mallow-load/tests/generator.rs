@@ -1,18 +1,17 @@
 //! The generator against servers that count.
 
 use crate::server::{Reply, Server};
-use mallow_load::{Amount, Generator, Load, LoadError, Order, Protocol, Target};
+use mallow_load::{Amount, Endpoint, Generator, Load, LoadError, Order, Protocol, Target};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
 fn load(address: SocketAddr, connections: u32) -> Load {
     Load {
-        address,
-        host: "test.example".to_owned(),
+        endpoint: Endpoint::plain(address, "test.example"),
         targets: vec![Target::get("/hello?a=1")],
         order: Order::Sequential,
-        protocol: Protocol::Http1,
+        protocol: Some(Protocol::Http1),
         connections,
         keep_alive: true,
         rate: None,
@@ -286,7 +285,7 @@ fn nonsense_is_refused() {
     let targets = vec![Target::get("hello")];
     assert_eq!(fault(Load { targets, ..load() }), "'hello' cannot be loaded: a path begins with a slash");
     assert_eq!(
-        fault(Load { host: "a\nb".to_owned(), ..load() }),
+        fault(Load { endpoint: Endpoint { host: "a\nb".to_owned(), ..load().endpoint }, ..load() }),
         "this load cannot be made: 'a\nb' is no host"
     );
 }

@@ -5,7 +5,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
 use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -100,11 +100,10 @@ async fn answer(
 
 fn load(address: SocketAddr, connections: u32) -> Load {
     Load {
-        address,
-        host: "test.example".to_owned(),
+        endpoint: Endpoint::plain(address, "test.example"),
         targets: vec![Target::get("/hello?a=1")],
         order: Order::Sequential,
-        protocol: Protocol::Http2,
+        protocol: Some(Protocol::Http2),
         connections,
         keep_alive: true,
         rate: None,

@@ -2,7 +2,7 @@
 
 mod server;
 
-use mallow_load::{Amount, Generator, Load, Order, Protocol, Target};
+use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
 use server::{Reply, Server};
 use std::time::Duration;
 
@@ -20,11 +20,10 @@ fn resident_bytes() -> u64 {
 fn memory_is_bounded() {
     let server = Server::start(|_| Reply::Answer(200, "hello"));
     let load = Load {
-        address: server.address,
-        host: "test.example".to_owned(),
+        endpoint: Endpoint::plain(server.address, "test.example"),
         targets: vec![Target::get("/")],
         order: Order::Sequential,
-        protocol: Protocol::Http1,
+        protocol: Some(Protocol::Http1),
         connections: 8,
         keep_alive: true,
         rate: None,

@@ -2,13 +2,12 @@
 
 use crate::options::{Collection, SoakOptions};
 use crate::processes::{self, Mappings};
-use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use mallow_collect::{AllocatorAccount, LiveHeap, Order};
 use mallow_evidence::{AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, RuntimeMetrics, Sample};
+use mallow_load::status_of;
 use rustix::process::{Pid, Signal, kill_process};
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// What a look gives.
@@ -40,8 +39,6 @@ pub(crate) struct Observer<'a> {
     pub(crate) options: &'a SoakOptions,
     pub(crate) server: &'a Running,
     pub(crate) runtimes: &'a mut Runtimes,
-    /// Where a collection is asked for by a path.
-    pub(crate) address: Option<SocketAddr>,
     /// It did not come to rest the last time.
     pub(crate) is_restless: bool,
 }
@@ -113,8 +110,8 @@ impl Observer<'_> {
             Collection::Never => return Vec::new(),
             Collection::Automatic => {}
             Collection::Path(path) => {
-                if let Some(address) = self.address {
-                    let _ = readiness::status_of(address, path);
+                if let Some(load) = self.options.load() {
+                    let _ = status_of(&load.endpoint, load.protocol, path, PATIENCE);
                 }
             }
             Collection::Signal(signal) => self.signal(*signal),

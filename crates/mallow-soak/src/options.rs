@@ -1,7 +1,7 @@
 //! What to soak, and how.
 
 use mallow_growth::Rules;
-use mallow_load::{Amount, Load};
+use mallow_load::{Amount, Endpoint, Load, Protocol};
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -41,8 +41,8 @@ pub enum Work {
 pub enum Ready {
     /// Something listens at this address.
     Listens(SocketAddr),
-    /// It answers a GET of this path, with any status below 500, at this address.
-    Answers(SocketAddr, String),
+    /// It answers a GET of this path with any status below 500.
+    Answers(Endpoint, String),
     /// Its output holds this text.
     Says(String),
     /// At once.
@@ -121,11 +121,21 @@ pub struct SoakOptions {
 }
 
 impl SoakOptions {
-    /// The load's schedule in requests a second; none without one.
-    pub(crate) fn wanted_rate(&self) -> Option<f64> {
+    /// Our own load, when there is one.
+    pub(crate) fn load(&self) -> Option<&Load> {
         match &self.work {
-            Work::Http(load) => load.rate,
+            Work::Http(load) => Some(load),
             Work::Command(_) | Work::External { .. } => None,
         }
+    }
+
+    /// What is spoken at an endpoint, if that was said: what is said of the load holds for no other server.
+    pub(crate) fn protocol_at(&self, endpoint: &Endpoint) -> Option<Protocol> {
+        self.load().filter(|load| load.endpoint.address == endpoint.address)?.protocol
+    }
+
+    /// The load's schedule in requests a second; none without one.
+    pub(crate) fn wanted_rate(&self) -> Option<f64> {
+        self.load()?.rate
     }
 }

@@ -12,7 +12,6 @@ use mallow_evidence::{LoadMetrics, Memory, Phase, Progress, Sample, evidence};
 use mallow_growth::{Verdict, judge};
 use mallow_launch::Interrupts;
 use mallow_load::Amount;
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 /// Everything that the phases share.
@@ -181,15 +180,8 @@ impl Phases<'_> {
     }
 
     pub(crate) fn observer(&mut self) -> Observer<'_> {
-        let address = address(&self.options.work);
         let is_restless = self.samples.last().is_some_and(|sample| sample.unsettled);
-        Observer {
-            options: self.options,
-            server: &self.server,
-            runtimes: &mut self.runtimes,
-            address,
-            is_restless,
-        }
+        Observer { options: self.options, server: &self.server, runtimes: &mut self.runtimes, is_restless }
     }
 
     /// Completes a sample with what only the course knows, and keeps it.
@@ -218,12 +210,4 @@ impl Phases<'_> {
 /// The memory that a sample left behind.
 fn at_its_end(sample: &Sample) -> Memory {
     sample.memory_trimmed.unwrap_or(sample.memory)
-}
-
-/// Where the server is asked, when we ask it ourselves.
-fn address(work: &Work) -> Option<SocketAddr> {
-    match work {
-        Work::Http(load) => Some(load.address),
-        Work::Command(_) | Work::External { .. } => None,
-    }
 }

@@ -10,7 +10,7 @@ use crate::readiness;
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use crate::snapshots;
-use crate::work::{Worker, in_words};
+use crate::work::{Worker, check};
 use mallow_collect::Resolve;
 use mallow_evidence::{
     Growth, HeapSnapshots, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded,
@@ -18,6 +18,7 @@ use mallow_evidence::{
 use mallow_evidence::{evidence, only_refusals, replaced};
 use mallow_growth::{Conclusion, Fault, judge};
 use mallow_launch::Interrupts;
+use mallow_load::Trust;
 use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,14 +39,16 @@ pub fn soak(
     let mut warnings = Vec::new();
     progress(Progress::Phase(Phase::Preflight));
     readiness::check_port(options)?;
-    let worker = Worker::new(options)?;
+    check(options)?;
     let runtimes =
         Runtimes::open().map_err(|cause| SoakError::System { what: "open a door for runtimes", cause })?;
     progress(Progress::Phase(Phase::Start));
     let environment = environment(options, &runtimes);
     let mut server = Running::start(options, environment, &mut |warning| warnings.push(warning))?;
     readiness::wait(options, &mut server, &|| interrupts.heard() > 0)?;
-    let head = head(options, server.pid());
+    let worker = Worker::new(options)?;
+    warnings.extend(unverified(options));
+    let head = head(options, worker.in_words(options), server.pid());
     let (journal, read) = open_journal(options, &head)?;
     let mut phases = Phases {
         options,
@@ -83,7 +86,7 @@ fn environment(options: &SoakOptions, runtimes: &Runtimes) -> Vec<(OsString, OsS
     environment
 }
 
-fn head(options: &SoakOptions, pid: u32) -> JournalHead {
+fn head(options: &SoakOptions, work: String, pid: u32) -> JournalHead {
     let command = match &options.server {
         Server::Command(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         Server::Pid(pid) => vec![format!("process {pid}")],
@@ -91,10 +94,17 @@ fn head(options: &SoakOptions, pid: u32) -> JournalHead {
     JournalHead {
         schema: SCHEMA.to_owned(),
         command,
-        work: in_words(&options.work),
+        work,
         started_unix_us: now_unix_us(),
         process: processes::process(pid).map_or((pid, 0), |process| (pid, process.started_ticks)),
     }
+}
+
+/// A word about a certificate that nobody looked at.
+fn unverified(options: &SoakOptions) -> Option<String> {
+    let tls = options.load()?.endpoint.tls.as_ref()?;
+    let words = "--insecure: nobody looked whether the server's certificate is good, so this may be another server's answers";
+    (tls.trust == Trust::Anybody).then(|| words.to_owned())
 }
 
 fn now_unix_us() -> u64 {

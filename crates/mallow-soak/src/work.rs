@@ -1,9 +1,9 @@
 //! The work of one iteration: our own load, a command, or another load generator.
 
 use crate::error::SoakError;
-use crate::options::{SoakOptions, Work};
+use crate::options::{Ready, SoakOptions, Work};
 use mallow_evidence::{LatencyMetrics, LoadMetrics};
-use mallow_load::{Amount, Generator, Latency, Metrics, Protocol, outside};
+use mallow_load::{Amount, Generator, Latency, Load, Metrics, Protocol, check_endpoint, outside};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::process::{Command, Stdio};
@@ -24,7 +24,7 @@ const REQUESTS_MIN: u64 = 1000;
 const NATURAL: Duration = Duration::from_secs(1);
 
 impl Worker {
-    /// Makes one; nothing is sent yet.
+    /// Makes one. No work is done yet, but a server with TLS has to show its certificate.
     pub(crate) fn new(options: &SoakOptions) -> Result<Worker, SoakError> {
         Ok(match &options.work {
             Work::Http(load) => Worker::Http {
@@ -54,6 +54,16 @@ impl Worker {
             }
             Worker::Command(command) => of_command(command, amount, is_cancelled),
             Worker::External { template, url, workers } => of_outside(template, url, *workers, amount),
+        }
+    }
+
+    /// The work as a reader sees it: `http://127.0.0.1:3030/handshake (50 connections, HTTP/1.1, closed loop)`.
+    pub(crate) fn in_words(&self, options: &SoakOptions) -> String {
+        match (&options.work, self) {
+            (Work::Http(load), Worker::Http { generator, .. }) => load_in_words(load, generator.protocol()),
+            (Work::Command(command), _) => format!("`{command}`"),
+            (Work::External { template, .. }, _) => format!("`{template}`"),
+            (Work::Http(load), _) => load.endpoint.to_string(),
         }
     }
 
@@ -100,26 +110,31 @@ pub(crate) fn natural_amount(work: &Work, seen: &LoadMetrics) -> Option<Amount> 
     }
 }
 
-/// The work as a reader sees it: `http://127.0.0.1:3030/handshake (50 connections, HTTP/1.1, closed loop)`.
-pub(crate) fn in_words(work: &Work) -> String {
-    let load = match work {
-        Work::Http(load) => load,
-        Work::Command(command) => return format!("`{command}`"),
-        Work::External { template, .. } => return format!("`{template}`"),
-    };
+/// What is wrong with the work, or with how one is to see that the server is ready, before anything is started.
+pub(crate) fn check(options: &SoakOptions) -> Result<(), SoakError> {
+    if let Some(load) = options.load() {
+        Generator::check(load)?;
+    }
+    if let Ready::Answers(endpoint, _) = &options.ready {
+        check_endpoint(endpoint)?;
+    }
+    Ok(())
+}
+
+fn load_in_words(load: &Load, protocol: Protocol) -> String {
     let path = load.targets.first().map_or("/", |target| target.path.as_str());
     let more = match load.targets.len() {
         0 | 1 => String::new(),
         count => format!(" and {} more", count - 1),
     };
-    let protocol = match load.protocol {
+    let protocol = match protocol {
         Protocol::Http1 => "HTTP/1.1",
         Protocol::Http2 => "HTTP/2",
     };
     let pace = load.rate.map_or("closed loop".to_owned(), |rate| format!("{rate} requests a second"));
     let kept = if load.keep_alive { "" } else { ", no keep-alive" };
     let connections = load.connections;
-    format!("http://{}{path}{more} ({connections} connections, {protocol}, {pace}{kept})", load.host)
+    format!("{}{path}{more} ({connections} connections, {protocol}, {pace}{kept})", load.endpoint)
 }
 
 fn of_generator(metrics: &Metrics, accepted: &[RangeInclusive<u16>]) -> LoadMetrics {

@@ -26,8 +26,12 @@ pub(super) fn outside(data: &[u8]) {
 pub(super) fn urls(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     // With a base, no name is looked up.
-    let base =
-        Url { address: ([127, 0, 0, 1], 80).into(), host: "localhost".to_owned(), path: "/".to_owned() };
+    let base = Url {
+        address: ([127, 0, 0, 1], 80).into(),
+        host: "localhost".to_owned(),
+        is_tls: false,
+        path: "/".to_owned(),
+    };
     let mut attach = |_: &Path| Ok(b"attached".to_vec());
     match parse_urls(&text, Path::new("urls.txt"), Some(&base), false, &mut attach) {
         Ok(file) => {

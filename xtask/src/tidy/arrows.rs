@@ -17,7 +17,7 @@ const NEVER: &[Row] = &[
 ];
 
 /// The same without the features that are on by default: whoever wants the profiler alone gets no runtime for HTTP.
-const NEVER_SLIM: &[Row] = &[("mallow-cli", &["h2", "hdrhistogram", "hyper", "tokio"])];
+const NEVER_SLIM: &[Row] = &[("mallow-cli", &["h2", "hdrhistogram", "hyper", "rustls", "tokio"])];
 
 /// Nothing below a crate is what it must never be built on. `slim` is the tree without the features that are on by default.
 pub(super) fn check_trees(tree: &Tree, slim: &Tree) -> Vec<Finding> {

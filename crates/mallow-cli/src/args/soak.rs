@@ -108,9 +108,21 @@ pub(crate) struct LowHttp {
     /// The body from a file
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(crate) body_file: Option<PathBuf>,
-    /// HTTP/2 without a negotiation
+    /// Speak HTTP/2 alone: with https by ALPN, with http without a negotiation
     #[arg(long, conflicts_with = "no_keep_alive")]
     pub(crate) http2: bool,
+    /// Speak HTTP/1.1 alone; else a server with https chooses
+    #[arg(long, conflicts_with = "http2")]
+    pub(crate) http1: bool,
+    /// Trust the certificates in FILE (PEM), and those that they have signed, in the place of the system's authorities
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
+    pub(crate) cacert: Option<PathBuf>,
+    /// Do not look at the server's certificate
+    #[arg(short = 'k', long)]
+    pub(crate) insecure: bool,
+    /// The name that the server's certificate has to be for, and that it is asked by (the URL's)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) sni: Option<String>,
     /// A new connection for each request
     #[arg(long)]
     pub(crate) no_keep_alive: bool,
@@ -273,7 +285,7 @@ fn ready(text: &str) -> Result<LowReady, String> {
     if text == "now" {
         return Ok(LowReady::Now);
     }
-    if text.starts_with("http://") {
+    if text.starts_with("http://") || text.starts_with("https://") {
         return Ok(LowReady::Url(text.to_owned()));
     }
     match text.split_once(':') {

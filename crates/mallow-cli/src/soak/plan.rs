@@ -49,6 +49,8 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
     };
     let around = PlanContext { low, file, script, is_script };
     let (work, notes) = around.work()?;
+    let ready = around.ready(&work)?;
+    targets::check_tls(&low.request, &work, &ready)?;
     let url = around.target(&work);
     let options = SoakOptions {
         server: match low.server.pid {
@@ -56,7 +58,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
             None => Server::Command(low.command.clone()),
         },
         environment: around.environment(url.as_ref(), variable),
-        ready: around.ready(&work)?,
+        ready,
         work,
         accepted: around.accepted(),
         amount: around.amount()?,
@@ -155,8 +157,7 @@ impl PlanContext<'_> {
         };
         let asked = targets::asked(low, base, &self.script)?;
         let load = Load {
-            address: asked.url.address,
-            host: asked.url.host,
+            endpoint: targets::endpoint(&low.request, &asked.url),
             targets: asked.targets,
             order: targets::order(low),
             protocol: targets::protocol(low),
@@ -194,7 +195,7 @@ impl PlanContext<'_> {
     /// Where the load goes, if that is known.
     fn target(&self, work: &Work) -> Option<SocketAddr> {
         match work {
-            Work::Http(load) => Some(load.address),
+            Work::Http(load) => Some(load.endpoint.address),
             Work::External { url, .. } => parse_url(url, true).ok().map(|url: Url| url.address),
             Work::Command(_) => None,
         }
@@ -212,7 +213,7 @@ impl PlanContext<'_> {
             Some(LowReady::Text(text)) => Ready::Says(text.clone()),
             Some(LowReady::Url(url)) => {
                 let url = parse_url(url, self.low.request.allow_remote)?;
-                Ready::Answers(url.address, url.path)
+                Ready::Answers(targets::endpoint(&self.low.request, &url), url.path)
             }
             None => self.target(work).map_or(Ready::AtOnce, Ready::Listens),
         })

@@ -4,7 +4,7 @@ use super::*;
 use crate::args::LowArgs;
 use crate::request::Request;
 use clap::Parser;
-use mallow_load::{Order, Protocol};
+use mallow_load::{Endpoint, Order, Protocol, Trust};
 use mallow_soak::Collection;
 
 fn low(words: &[&str]) -> LowSoak {
@@ -42,11 +42,11 @@ fn variable<'a>(options: &'a SoakOptions, name: &str) -> Option<&'a str> {
 fn a_server_alone_is_the_script() {
     let options = options(&["--", "./server"], &[]);
     let load = load(&options);
-    assert_eq!((load.address.to_string().as_str(), load.connections), ("127.0.0.1:3030", 100));
+    assert_eq!((load.endpoint.address.to_string().as_str(), load.connections), ("127.0.0.1:3030", 100));
     assert_eq!(load.targets[0].path, "/");
     assert_eq!(options.amount, Some(Amount::Duration(Duration::from_secs(3))));
     assert_eq!(options.iterations, 10);
-    assert_eq!(options.ready, Ready::Listens(load.address));
+    assert_eq!(options.ready, Ready::Listens(load.endpoint.address));
     assert_eq!((variable(&options, "HOST"), variable(&options, "PORT")), (Some("127.0.0.1"), Some("3030")));
 }
 
@@ -70,7 +70,7 @@ fn variables_stand_for_flags_and_flags_go_before_them() {
         [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "500ms"), ("WORKERS", "7"), ("TRIES", "3")];
     let scripted = options(&["--", "./server"], &variables);
     assert_eq!(
-        (load(&scripted).address.port(), load(&scripted).connections, scripted.iterations),
+        (load(&scripted).endpoint.address.port(), load(&scripted).connections, scripted.iterations),
         (8080, 7, 3)
     );
     assert_eq!(scripted.amount, Some(Amount::Duration(Duration::from_millis(500))));
@@ -108,7 +108,7 @@ fn an_env_file_is_for_the_server_too_and_the_environment_wins() {
     std::fs::write(&path, "PORT=4040\nWORKERS='9'\nexport SECRET=\"a b\"\nSTAGE=test\n").unwrap();
     let path = path.to_string_lossy().into_owned();
     let options = options(&["--env-file", &path, "--", "./server"], &[("STAGE", "here"), ("WORKERS", "4")]);
-    assert_eq!((load(&options).address.port(), load(&options).connections), (4040, 4));
+    assert_eq!((load(&options).endpoint.address.port(), load(&options).connections), (4040, 4));
     assert_eq!((variable(&options, "SECRET"), variable(&options, "STAGE")), (Some("a b"), None));
     assert_eq!(variable(&options, "PORT"), Some("4040"));
     let sentence = planned(&["--env-file", "/nonexistent/.env", "--", "x"], &[]).err().unwrap_or_default();
@@ -126,7 +126,7 @@ fn requests_look_as_they_are_described() {
     let target = &sent.targets[0];
     assert_eq!((target.method.as_str(), target.body.as_ref()), ("POST", &b"{}"[..]));
     assert_eq!(target.headers.get("accept").and_then(|value| value.to_str().ok()), Some("text/plain"));
-    assert_eq!((sent.order, sent.protocol, sent.rate), (Order::Random(7), Protocol::Http2, Some(0.5)));
+    assert_eq!((sent.order, sent.protocol, sent.rate), (Order::Random(7), Some(Protocol::Http2), Some(0.5)));
     assert_eq!((sent.threads, sent.timeout), (Some(2), Duration::from_secs(5)));
     let put = options(&[&url[..], &["-m", "put", "-d", "x", "--", "s"]].concat(), &[]);
     assert_eq!(load(&put).targets[0].method.as_str(), "PUT");
@@ -147,16 +147,19 @@ fn lists_and_logs_are_asked_for() {
     std::fs::write(&urls, "http://127.0.0.1:5050/a\nhttp://127.0.0.1:5050/b POST x=1\n").unwrap();
     let urls = urls.to_string_lossy().into_owned();
     let listed = options(&["--urls", &urls, "-H", "x-y: z", "--", "s"], &[]);
-    assert_eq!((load(&listed).address.port(), load(&listed).targets.len()), (5050, 2));
+    assert_eq!((load(&listed).endpoint.address.port(), load(&listed).targets.len()), (5050, 2));
     assert!(load(&listed).targets.iter().all(|target| target.headers.contains_key("x-y")));
     let log = folder.path().join("access.log");
     std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n")
         .unwrap();
     let log = log.to_string_lossy().into_owned();
     let replayed = options(&["--access-log", &log, "--", "s"], &[("PORT", "6060")]);
-    assert_eq!((load(&replayed).address.port(), load(&replayed).targets[0].path.as_str()), (6060, "/p"));
+    assert_eq!(
+        (load(&replayed).endpoint.address.port(), load(&replayed).targets[0].path.as_str()),
+        (6060, "/p")
+    );
     let elsewhere = options(&["--access-log", &log, "--url", "http://127.0.0.1:7070", "--", "s"], &[]);
-    assert_eq!(load(&elsewhere).address.port(), 7070);
+    assert_eq!(load(&elsewhere).endpoint.address.port(), 7070);
 }
 
 #[test]
@@ -174,12 +177,36 @@ fn other_work_and_other_servers() {
     assert_eq!(ready("text:up: now"), Ready::Says("up: now".into()));
     assert_eq!(
         ready("http://127.0.0.1:9/up"),
-        Ready::Answers(SocketAddr::from(([127, 0, 0, 1], 9)), "/up".into())
+        Ready::Answers(Endpoint::plain(SocketAddr::from(([127, 0, 0, 1], 9)), "127.0.0.1:9"), "/up".into())
     );
     let collect = |word: &str| options(&["--collect", word, "--", "s"], &[]).collection;
     assert_eq!(collect("/gc"), Collection::Path("/gc".into()));
     assert_eq!(collect("SIGUSR1"), Collection::Signal(10));
     assert_eq!((collect("auto"), collect("never")), (Collection::Automatic, Collection::Never));
+}
+
+#[test]
+fn flags_say_how_tls_is_spoken() {
+    let of = |words: &[&str]| {
+        let url = ["--url", "https://localhost:8443/a"];
+        load(&options(&[words, &url, &["--", "s"]].concat(), &[])).clone()
+    };
+    let tls = |words: &[&str]| of(words).endpoint.tls.map(|tls| (tls.trust, tls.name)).unwrap();
+    assert_eq!(tls(&[]), (Trust::System, "localhost".into()));
+    assert_eq!(tls(&["--cacert", "ca.pem"]), (Trust::File("ca.pem".into()), "localhost".into()));
+    assert_eq!(tls(&["-k", "--sni", "a.example"]), (Trust::Anybody, "a.example".into()));
+    let protocol = |words: &[&str]| of(words).protocol;
+    assert_eq!(protocol(&[]), None, "the server chooses");
+    assert_eq!(
+        [protocol(&["--http1"]), protocol(&["--http2"])],
+        [Some(Protocol::Http1), Some(Protocol::Http2)]
+    );
+    let refused = |words: &[&str]| planned(&[words, &["--insecure", "--", "s"]].concat(), &[]).err();
+    assert_eq!(
+        refused(&["--url", "http://127.0.0.1:1/"]).as_deref(),
+        Some("--insecure is for a server with TLS; write --url https://….")
+    );
+    assert_eq!(refused(&["--url", "http://127.0.0.1:1/", "--ready", "https://127.0.0.1:2/up"]), None);
 }
 
 #[test]
@@ -236,6 +263,8 @@ fn what_cannot_be_meant_is_refused() {
         "--max-growth 4B/s -- s",
         "--iterations 0 -- s",
         "--no-keep-alive --http2 -- s",
+        "--http1 --http2 -- s",
+        "--cacert f --insecure -- s",
     ] {
         let words = ["mallow", "soak"].into_iter().chain(line.split_whitespace());
         assert!(LowArgs::try_parse_from(words).is_err(), "{line}");

@@ -1,12 +1,13 @@
 //! What is asked for: one URL with the method, headers and body of the flags, a list of them, or an access log.
 
 use super::script::{Script, url};
-use crate::args::LowSoak;
+use crate::args::{LowHttp, LowSoak};
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use mallow_load::{Order, Protocol, Target, Url, parse_url, read_access_log, read_urls};
+use mallow_load::{Endpoint, Order, Protocol, Target, Trust, Url, parse_url, read_access_log, read_urls};
 use mallow_query::{Failure, reason};
+use mallow_soak::{Ready, Work};
 
 /// Targets, and where they are.
 pub(crate) struct Asked {
@@ -45,8 +46,36 @@ pub(crate) fn order(low: &LowSoak) -> Order {
     low.request.random.map_or(Order::Sequential, Order::Random)
 }
 
-pub(crate) fn protocol(low: &LowSoak) -> Protocol {
-    if low.request.http2 { Protocol::Http2 } else { Protocol::Http1 }
+pub(crate) fn protocol(low: &LowSoak) -> Option<Protocol> {
+    match (low.request.http2, low.request.http1) {
+        (true, _) => Some(Protocol::Http2),
+        (_, true) => Some(Protocol::Http1),
+        _ => None,
+    }
+}
+
+/// Where a URL leads, and whose certificate is good there.
+pub(crate) fn endpoint(low: &LowHttp, url: &Url) -> Endpoint {
+    let trust = match &low.cacert {
+        Some(path) => Trust::File(path.clone()),
+        None if low.insecure => Trust::Anybody,
+        None => Trust::System,
+    };
+    url.endpoint(trust, low.sni.clone())
+}
+
+/// Refuses flags about TLS where it is spoken with nobody.
+pub(crate) fn check_tls(low: &LowHttp, work: &Work, ready: &Ready) -> Result<(), Failure> {
+    let is_spoken = matches!(work, Work::Http(load) if load.endpoint.tls.is_some())
+        || matches!(ready, Ready::Answers(endpoint, _) if endpoint.tls.is_some());
+    let flags =
+        [("--cacert", low.cacert.is_some()), ("--insecure", low.insecure), ("--sni", low.sni.is_some())];
+    match flags.iter().find(|(_, is_given)| *is_given && !is_spoken) {
+        Some((flag, _)) => {
+            Err(Failure::new(format!("{flag} is for a server with TLS; write --url https://….",)))
+        }
+        None => Ok(()),
+    }
 }
 
 /// One request as the flags describe it.

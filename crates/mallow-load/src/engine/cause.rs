@@ -1,5 +1,6 @@
 //! Why a request got no answer, in two words.
 
+use super::connector::OpenError;
 use std::error::Error;
 use std::io::ErrorKind;
 
@@ -14,11 +15,12 @@ pub(crate) enum Cause {
     NoPort,
     NoDescriptor,
     Unreachable,
+    Handshake,
 }
 
 impl Cause {
     /// Every cause; a cause's place here is its number.
-    pub(crate) const ALL: [Cause; 8] = [
+    pub(crate) const ALL: [Cause; 9] = [
         Cause::Refused,
         Cause::Reset,
         Cause::Timeout,
@@ -27,6 +29,7 @@ impl Cause {
         Cause::NoPort,
         Cause::NoDescriptor,
         Cause::Unreachable,
+        Cause::Handshake,
     ];
 
     /// As reports show it.
@@ -40,6 +43,7 @@ impl Cause {
             Cause::NoPort => "no free port",
             Cause::NoDescriptor => "too many open files",
             Cause::Unreachable => "cannot connect",
+            Cause::Handshake => "TLS handshake failed",
         }
     }
 
@@ -49,7 +53,14 @@ impl Cause {
     }
 
     /// Why no connection came about.
-    pub(crate) fn of_connecting(error: &std::io::Error) -> Cause {
+    pub(crate) fn of_opening(error: &OpenError) -> Cause {
+        match error {
+            OpenError::Connecting(error) => Cause::of_connecting(error),
+            OpenError::Handshake(_) => Cause::Handshake,
+        }
+    }
+
+    fn of_connecting(error: &std::io::Error) -> Cause {
         match (error.kind(), error.raw_os_error().map(rustix::io::Errno::from_raw_os_error)) {
             (_, Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE)) => Cause::NoDescriptor,
             (ErrorKind::ConnectionRefused, _) => Cause::Refused,

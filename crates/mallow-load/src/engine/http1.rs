@@ -4,18 +4,21 @@
 //! worker that waits for the answer: a task of its own for it would cost two wake-ups for each request.
 
 use super::cause::Cause;
+use super::connector::{AnyStream, Connector, Opened};
 use super::prepared::Body;
-use super::prompt::{Debt, Prompt};
+use super::prompt::Debt;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use std::future::{Future, poll_fn};
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::net::TcpStream;
+use std::time::Duration;
+
+/// A connection that has not said goodbye after so long is dropped.
+pub(crate) const GOODBYE_MAX: Duration = Duration::from_millis(100);
 
 /// What is kept of an answer.
 #[derive(Clone, Copy, Debug)]
@@ -38,14 +41,16 @@ pub(crate) struct Broken {
 #[derive(Debug)]
 pub(crate) struct Http1 {
     sender: SendRequest<Body>,
-    connection: Pin<Box<Connection<TokioIo<Prompt>, Body>>>,
+    connection: Pin<Box<Connection<TokioIo<AnyStream>, Body>>>,
     debt: Arc<Debt>,
     is_over: bool,
 }
 
 impl Http1 {
-    pub(crate) async fn open(address: SocketAddr) -> Result<Http1, Cause> {
-        let (stream, debt) = Prompt::new(connect(address).await?);
+    pub(crate) async fn open(connector: &Connector) -> Result<Http1, Cause> {
+        let Opened { stream, debt, .. } =
+            connector.open().await.map_err(|error| Cause::of_opening(&error))?;
+        debt.manage();
         let (sender, connection) = Builder::new()
             .handshake(TokioIo::new(stream))
             .await
@@ -94,19 +99,21 @@ impl Http1 {
         .await
     }
 
+    /// Closes it as the server expects, which waits a moment for TLS's goodbye to leave.
+    pub(crate) async fn close(self) {
+        drop(self.sender);
+        if !self.is_over {
+            // Whoever does not take it in time is left.
+            let _ = tokio::time::timeout(GOODBYE_MAX, self.connection).await;
+        }
+    }
+
     fn drive(&mut self, context: &mut Context<'_>) {
         if !self.is_over {
             // An error comes out of the exchange as well, where it is counted.
             self.is_over = self.connection.as_mut().poll(context).is_ready();
         }
     }
-}
-
-/// A connection without delays by Nagle's algorithm, which would hold back the second part of a request.
-pub(crate) async fn connect(address: SocketAddr) -> Result<TcpStream, Cause> {
-    let stream = TcpStream::connect(address).await.map_err(|error| Cause::of_connecting(&error))?;
-    stream.set_nodelay(true).map_err(|error| Cause::of_connecting(&error))?;
-    Ok(stream)
 }
 
 /// Waits for an answer and counts its body without keeping it.

@@ -4,22 +4,19 @@
 //! requests at once on a connection (RFC 9113 recommends at least 100). hyper waits by itself where one allows fewer.
 
 use super::cause::Cause;
-use super::http1::{Answer, Broken, connect, take_in};
+use super::connector::Connector;
+use super::http1::{Answer, Broken, GOODBYE_MAX, take_in};
 use super::prepared::Body;
 use hyper::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::rt::Executor;
 use hyper_util::rt::TokioIo;
 use std::future::Future;
-use std::net::SocketAddr;
-use std::time::Duration;
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_local};
 
 /// Workers on one connection.
 pub(crate) const STREAMS_MAX: usize = 100;
-/// A connection that has not said goodbye after so long is dropped.
-const GOODBYE_MAX: Duration = Duration::from_millis(100);
 
 /// A place for a connection; at most one is open, and a new one replaces one that is over.
 #[derive(Debug, Default)]
@@ -46,7 +43,11 @@ pub(crate) struct Sender {
 
 impl Channel {
     /// The open connection, or a new one; `broken` is one that did not work.
-    pub(crate) async fn sender(&self, address: SocketAddr, broken: Option<&Sender>) -> Result<Sender, Cause> {
+    pub(crate) async fn sender(
+        &self,
+        connector: &Connector,
+        broken: Option<&Sender>,
+    ) -> Result<Sender, Cause> {
         let mut open = self.open.lock().await;
         let generation = open.generation;
         if let Some(sender) = &open.sender
@@ -56,9 +57,9 @@ impl Channel {
             return Ok(Sender { sender: sender.clone(), generation, is_fresh: false });
         }
         open.sender = None;
-        let stream = connect(address).await?;
+        let opened = connector.open().await.map_err(|error| Cause::of_opening(&error))?;
         let (sender, connection) = Builder::new(Local)
-            .handshake(TokioIo::new(stream))
+            .handshake(TokioIo::new(opened.stream))
             .await
             .map_err(|error| Cause::of_exchange(&error))?;
         // The earlier connection, if any, ends by itself with the last request on it.

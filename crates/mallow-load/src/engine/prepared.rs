@@ -32,7 +32,7 @@ pub(crate) struct Template {
 impl Prepared {
     /// # Errors
     /// When there is nothing to ask for, or something that cannot be sent.
-    pub(crate) fn of(load: &Load) -> Result<Prepared, LoadError> {
+    pub(crate) fn of(load: &Load, protocol: Protocol) -> Result<Prepared, LoadError> {
         let bad = |what: &str| LoadError::BadLoad { what: what.to_owned() };
         if load.targets.is_empty() {
             return Err(bad("there is nothing to ask for"));
@@ -43,8 +43,11 @@ impl Prepared {
         if load.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
             return Err(bad("a rate is a number of requests a second above 0"));
         }
-        let requests =
-            load.targets.iter().map(|target| Template::of(load, target)).collect::<Result<_, _>>()?;
+        let requests = load
+            .targets
+            .iter()
+            .map(|target| Template::of(load, protocol, target))
+            .collect::<Result<_, _>>()?;
         Ok(Prepared { requests, sequence: Sequence::new(load.order, &load.targets) })
     }
 
@@ -60,22 +63,25 @@ impl Prepared {
 }
 
 impl Template {
-    fn of(load: &Load, target: &crate::Target) -> Result<Template, LoadError> {
+    fn of(load: &Load, protocol: Protocol, target: &crate::Target) -> Result<Template, LoadError> {
         let bad_url = |what: &str| LoadError::BadUrl { url: target.path.clone(), what: what.to_owned() };
         if !target.path.starts_with('/') {
             return Err(bad_url("a path begins with a slash"));
         }
         let builder = Uri::builder().path_and_query(target.path.as_str());
-        let uri = match load.protocol {
+        let uri = match protocol {
             Protocol::Http1 => builder.build(),
-            Protocol::Http2 => builder.scheme("http").authority(load.host.as_str()).build(),
+            Protocol::Http2 => {
+                builder.scheme(load.endpoint.scheme()).authority(load.endpoint.host.as_str()).build()
+            }
         };
         let uri = uri.map_err(|error| bad_url(&error.to_string()))?;
         let mut headers = target.headers.clone();
-        if load.protocol == Protocol::Http1 {
+        if protocol == Protocol::Http1 {
             if !headers.contains_key(HOST) {
-                let host = HeaderValue::from_str(&load.host)
-                    .map_err(|_| LoadError::BadLoad { what: format!("'{}' is no host", load.host) })?;
+                let host = HeaderValue::from_str(&load.endpoint.host).map_err(|_| LoadError::BadLoad {
+                    what: format!("'{}' is no host", load.endpoint.host),
+                })?;
                 headers.insert(HOST, host);
             }
             if !load.keep_alive {

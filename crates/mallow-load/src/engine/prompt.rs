@@ -3,6 +3,8 @@
 //! Half of the common servers send an answer in two pieces and leave Nagle's algorithm on: the second piece waits until the first one is
 //! acknowledged, and the kernel delays that by 40 ms, hoping to send it along with a request. Nothing is sent while an
 //! answer is incomplete, so it hopes in vain; then the acknowledgement is asked for. A whole answer in one piece costs nothing more.
+//! Where nobody knows when an answer is complete, in a handshake and where many share a connection, what was read is acknowledged whenever
+//! there is nothing more to read.
 
 use std::io;
 use std::pin::Pin;
@@ -14,14 +16,26 @@ use tokio::net::TcpStream;
 
 /// What the stream, which hyper owns, and its user say to each other.
 #[derive(Debug, Default)]
-pub(super) struct Debt {
+pub(crate) struct Debt {
     /// Something was read and perhaps not acknowledged.
     owed: AtomicBool,
     /// It is to be acknowledged when somebody wants to read on.
     due: AtomicBool,
+    /// Whoever uses the stream says when that is; until then it is whenever nothing more has arrived.
+    is_managed: AtomicBool,
 }
 
 impl Debt {
+    /// From now on nothing is acknowledged early but what [`Debt::call_in`] says.
+    pub(super) fn manage(&self) {
+        self.is_managed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether something was read that has to be acknowledged now that there is nothing more to read.
+    fn is_overdue(&self) -> bool {
+        !self.is_managed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Relaxed)
+    }
+
     /// What was read until now needs no hurry: a request is about to be sent, and takes the acknowledgement along.
     pub(super) fn forgive(&self) {
         self.owed.store(false, Ordering::Relaxed);
@@ -46,6 +60,11 @@ impl Prompt {
         let debt = Arc::new(Debt::default());
         (Prompt { stream, debt: Arc::clone(&debt) }, debt)
     }
+
+    fn acknowledge(&self) {
+        // Where it is refused, the answer comes later.
+        let _ = rustix::net::sockopt::set_tcp_quickack(&self.stream, true);
+    }
 }
 
 impl AsyncRead for Prompt {
@@ -55,13 +74,14 @@ impl AsyncRead for Prompt {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         if self.debt.due.swap(false, Ordering::Relaxed) {
-            // Where it is refused, the answer comes later.
-            let _ = rustix::net::sockopt::set_tcp_quickack(&self.stream, true);
+            self.acknowledge();
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
             self.debt.owed.store(true, Ordering::Relaxed);
+        } else if read.is_pending() && self.debt.is_overdue() {
+            self.acknowledge();
         }
         read
     }

@@ -1,14 +1,14 @@
 //! What all threads of a generator know.
 
+use super::connector::Connector;
 use super::prepared::Prepared;
-use crate::{Load, Protocol};
-use std::net::SocketAddr;
+use crate::{Load, LoadError, Protocol};
 use std::time::Duration;
 
 /// What all threads know.
 #[derive(Debug)]
 pub(crate) struct Setup {
-    pub(crate) address: SocketAddr,
+    pub(crate) connector: Connector,
     pub(crate) prepared: Prepared,
     pub(crate) protocol: Protocol,
     pub(crate) keep_alive: bool,
@@ -20,16 +20,18 @@ pub(crate) struct Setup {
 }
 
 impl Setup {
-    pub(crate) fn of(load: &Load, prepared: Prepared, threads: u32) -> Setup {
-        Setup {
-            address: load.address,
-            prepared,
-            protocol: load.protocol,
+    /// # Errors
+    /// When the load makes no sense, or a certificate cannot be judged as it is to be.
+    pub(crate) fn of(load: &Load, protocol: Protocol, threads: u32) -> Result<Setup, LoadError> {
+        Ok(Setup {
+            connector: Connector::new(&load.endpoint, Some(protocol))?,
+            prepared: Prepared::of(load, protocol)?,
+            protocol,
             keep_alive: load.keep_alive,
             timeout: load.timeout,
             connections: load.connections,
             threads,
             is_scheduled: load.rate.is_some(),
-        }
+        })
     }
 }

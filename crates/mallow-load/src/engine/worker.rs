@@ -84,9 +84,11 @@ impl Worker {
     }
 
     /// Closes its own connection.
-    pub(crate) fn close(&mut self) {
-        if let Wire::Http1(connection) = &mut self.wire {
-            *connection = None;
+    pub(crate) async fn close(&mut self) {
+        if let Wire::Http1(kept) = &mut self.wire
+            && let Some(connection) = kept.take()
+        {
+            connection.close().await;
         }
     }
 }
@@ -127,21 +129,21 @@ impl Wire {
                         }
                     }
                 }
-                let mut connection = Http1::open(setup.address).await?;
+                let mut connection = Http1::open(&setup.connector).await?;
                 let outcome = connection.exchange(template.request()).await;
-                if outcome.is_ok() && setup.keep_alive {
+                if outcome.is_ok() {
                     *kept = Some(connection);
                 }
                 outcome.map_err(|broken| broken.cause)
             }
             Wire::Http2(channel) => {
-                let mut sender = channel.sender(setup.address, None).await?;
+                let mut sender = channel.sender(&setup.connector, None).await?;
                 let mut outcome = sender.exchange(template.request()).await;
                 if let Err(broken) = &outcome
                     && !sender.is_fresh
                     && may_repeat(broken)
                 {
-                    sender = channel.sender(setup.address, Some(&sender)).await?;
+                    sender = channel.sender(&setup.connector, Some(&sender)).await?;
                     outcome = sender.exchange(template.request()).await;
                 }
                 outcome.map_err(|broken| broken.cause)
@@ -151,13 +153,18 @@ impl Wire {
 
     /// Closes what is not kept after a request that ended at `end`, on nobody's time; tells what time it is then.
     async fn part(&mut self, setup: &Setup, end: Instant) -> Instant {
-        match self {
-            Wire::Http2(channel) if !setup.keep_alive => {
-                channel.close().await;
-                Instant::now()
-            }
-            _ => end,
+        if setup.keep_alive {
+            return end;
         }
+        match self {
+            Wire::Http2(channel) => channel.close().await,
+            Wire::Http1(kept) => {
+                if let Some(connection) = kept.take() {
+                    connection.close().await;
+                }
+            }
+        }
+        Instant::now()
     }
 
     /// Nobody waits for the answer any more, so that it must not come in the place of another.

@@ -110,7 +110,7 @@ impl Crew {
 
     async fn close(&mut self) {
         for worker in &mut self.workers {
-            worker.close();
+            worker.close().await;
         }
         for channel in &self.channels {
             channel.close().await;

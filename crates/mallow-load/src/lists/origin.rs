@@ -31,9 +31,10 @@ impl<'a> Origin<'a> {
 
     /// The path of a URL on a line. All URLs have to go to one host, unless a base stands for it.
     pub(super) fn path_of(&mut self, url: &str, line: usize) -> Result<String, LoadError> {
-        let Parts { host, path } =
+        let Parts { host, is_tls, path } =
             parts_of(url).map_err(|what| self.bad(line, format!("'{url}': {what}")))?;
         let (None, Some(host)) = (self.base, host) else { return Ok(path) };
+        let host = if is_tls { format!("https://{host}") } else { host };
         match &self.found {
             Some((first, _)) if *first == host => {}
             Some((first, _)) => {

@@ -76,7 +76,7 @@ fn faults_name_their_line() {
     let cases = [
         (
             "localhost/\nhttps://localhost/\n",
-            "line 2: 'https://localhost/': TLS is not spoken here; name the server's plain http address",
+            "line 2: 'https://localhost' is another server than 'localhost' above; only one can be loaded at a time",
         ),
         (
             "localhost/\n127.0.0.1/\n",

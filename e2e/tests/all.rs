@@ -48,6 +48,7 @@ mod single_step;
 mod situations;
 mod soak;
 mod soak_servers;
+mod soak_tls;
 mod stat_exact;
 mod static_hazards;
 mod static_programs;

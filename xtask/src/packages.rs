@@ -85,6 +85,8 @@ const NEEDS: &[Need] = &[
     file(&["nginx-light"], "/usr/sbin/nginx"),
     command(&["hey"], "hey"),
     command(&["wrk"], "wrk"),
+    // Makes certificates for servers with TLS.
+    command(&["openssl"], "openssl"),
     // Test runners that call the gate: `programs/gate/examples`.
     installed(&["python3-pytest"]),
     command(&["cmake"], "cmake"),

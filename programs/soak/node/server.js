@@ -1,4 +1,4 @@
-// The http module: server.js --mode MODE --port N.
+// The http module: server.js --mode MODE --port N [--tls PEM].
 //
 // clean  makes strings and drops them
 // leak   appends an object with what it answered to an array
@@ -34,11 +34,14 @@ const work = { clean, leak, buffers, cache }[options.get('--mode') || 'clean'];
 const port = Number(options.get('--port') || process.env.PORT || 3030);
 let requests = 0;
 
-const server = http.createServer((request, response) => {
+const answer = (request, response) => {
   work((requests += 1));
   request.resume();
   response.setHeader('Content-Length', 3);
   response.end('ok\n');
-});
+};
+const withTls = (pem) => require('https').createServer({ cert: pem, key: pem }, answer);
+const pem = options.get('--tls');
+const server = pem ? withTls(require('fs').readFileSync(pem)) : http.createServer(answer);
 server.keepAliveTimeout = 60000;
 server.listen(port, process.env.HOST || '127.0.0.1', 512);

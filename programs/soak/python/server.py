@@ -1,4 +1,4 @@
-"""http.server with a thread for each connection and HTTP/1.1 keep-alive: server.py --mode MODE --port N.
+"""http.server with a thread for each connection and HTTP/1.1 keep-alive: server.py --mode MODE --port N [--tls PEM].
 
 clean  makes strings and drops them, some of them in a cycle that only the collector can free
 leak   appends what it answered to a list of the module: a string of 60 characters (109 bytes) a request
@@ -67,7 +67,14 @@ def main():
     options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
     Handler.work = staticmethod(MODES[options.get("--mode", "clean")])
     port = int(options.get("--port", os.environ.get("PORT", "3030")))
-    Server((os.environ.get("HOST", "127.0.0.1"), port), Handler).serve_forever()
+    server = Server((os.environ.get("HOST", "127.0.0.1"), port), Handler)
+    if "--tls" in options:
+        import ssl
+
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(options["--tls"])
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.serve_forever()
 
 
 main()

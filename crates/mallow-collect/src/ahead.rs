@@ -1,8 +1,7 @@
-//! Names looked up while the program still runs, on a thread of the lowest priority.
+//! Names looked up while the program still runs, on a thread of low priority.
 //!
 //! The collector says which addresses are new, once each, and goes on at once. The thread gathers them, so that a module's tables
-//! are read for many addresses and not for each, and rests twenty times as long as it worked: a twentieth of a processor at most, and
-//! only one that nobody else wants. What it finds it leaves with whoever resolves (`mallow_symbols::Ahead`), where it is taken or left
+//! are read for many addresses and not for each, and rests twenty times as long as it worked: a twentieth of a processor at most. What it finds it leaves with whoever resolves (`mallow_symbols::Ahead`), where it is taken or left
 //! when the recording ends. Nobody waits for it: addresses that it has not come to are looked up at the end, all others are checked
 //! then against the files as they are.
 
@@ -48,6 +47,9 @@ struct Said {
 const GATHER: Duration = Duration::from_millis(40);
 /// How much longer the thread rests than it worked.
 const REST_FACTOR: u32 = 20;
+/// How much nicer it is than other threads: it gets a third of their part of a busy processor. No less, for a process has ended when its last thread has, and
+/// beside a program that starts others all the time one of the lowest priority waits for seconds to be let die.
+const NICENESS: i32 = 5;
 /// As much stack as a main thread has: parsers recurse into nested inlined calls.
 const STACK_BYTES: usize = 8 << 20;
 
@@ -113,7 +115,7 @@ impl Worker {
 
     fn run(mut self) {
         // Of this thread alone: Linux has a niceness for each.
-        let _ = rustix::process::setpriority_process(None, 19);
+        let _ = rustix::process::nice(NICENESS);
         let mut rest = GATHER;
         while let Some(news) = self.gather(rest) {
             let begun = Instant::now();

@@ -2,12 +2,13 @@
 //!
 //! The only `unsafe` code of this crate is here.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
 use memmap2::Mmap;
+use rustix::fs::{Mode, OFlags};
 
 use crate::kept;
 
@@ -21,10 +22,15 @@ pub(crate) struct Mapped {
 impl Mapped {
     /// Maps a regular file. Directories, devices and pipes are refused: mapping or reading them would block or lie.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        if !std::fs::metadata(path)?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
-        }
-        let file = File::open(path)?;
+        let regular = |found: Metadata| match found.is_file() {
+            true => Ok(()),
+            false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
+        };
+        // Opening a device can do things, so it is looked at before. It can be another one by then: one opens a pipe that nobody writes to, and waits.
+        regular(std::fs::metadata(path)?)?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        regular(file.metadata()?)?;
         // SAFETY: the mapping is private and read-only, and nobody in this process writes to the file. Another process
         // could change or truncate it while it is mapped; we accept that as debuggers and profilers do, because
         // linkers and package managers replace libraries by a new inode instead of writing into the old one, and

@@ -84,7 +84,10 @@ impl Recording {
 /// Whether a signal waits for a process.
 fn is_pending(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    status.lines().filter_map(|line| line.strip_prefix("ShdPnd:")).any(|set| set.trim().contains(|c| c != '0'))
+    status
+        .lines()
+        .filter_map(|line| line.strip_prefix("ShdPnd:"))
+        .any(|set| set.trim().contains(|c| c != '0'))
 }
 
 /// How long a process's first thread has wanted to run and could not. It can be asked until somebody has waited for the process.

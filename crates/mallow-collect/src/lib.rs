@@ -18,6 +18,7 @@ mod channels;
 mod clock;
 mod collector;
 mod descriptors;
+mod door;
 mod drain;
 #[cfg(test)]
 mod drain_tests;

@@ -5,19 +5,18 @@
 //! pass, one of a bounded crowd, and strangers take a twentieth of the time at most, however many they are. Who knows the session's token was
 //! started by it.
 
+use crate::door::{OwnDoor, is_equal, listening};
 use crate::error::CollectError;
 use crate::peer::Peer;
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
-use rustix::fs::Mode;
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags,
-    SocketType, accept_with, bind, connect, listen, recvmsg, socket_with,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags, accept_with, bind,
+    recvmsg,
 };
 use std::io::IoSliceMut;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A listening socket with a name that only this session's children know.
@@ -35,13 +34,6 @@ pub(crate) struct Session {
     rests_until: Instant,
     /// More stood there than a pass could look at.
     is_crowded: bool,
-}
-
-/// The socket for our own user. Its file goes with it.
-#[derive(Debug)]
-struct OwnDoor {
-    socket: OwnedFd,
-    path: PathBuf,
 }
 
 /// A connection over which nothing has come yet.
@@ -67,8 +59,6 @@ pub(crate) struct Registration {
 /// Those who have registered and are taken in at once: while one process after another comes, those that are here want to be looked
 /// after, and those that have ended hold memory of ours.
 const AT_ONCE: usize = 4;
-/// How the names of the files begin at which sessions listen.
-const FILE_NAME_START: &str = "session-";
 /// Connections that may be silent at a time.
 const SILENT_MAX: usize = 64;
 /// How long a pass may take for those who come by the abstract name.
@@ -217,58 +207,6 @@ impl Session {
     }
 }
 
-/// A socket that listens where `bind` puts it.
-fn listening(bind: impl FnOnce(&OwnedFd) -> rustix::io::Result<()>) -> rustix::io::Result<OwnedFd> {
-    const KNOCKING_MAX: i32 = 4096;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    bind(&socket)?;
-    listen(&socket, KNOCKING_MAX)?;
-    Ok(socket)
-}
-
-impl OwnDoor {
-    fn open(folder: &Path, label: &str) -> Option<OwnDoor> {
-        remove_left(folder);
-        let (path, fresh) =
-            (folder.join(format!("{FILE_NAME_START}{label}")), folder.join(format!(".{label}")));
-        path.to_str()?;
-        let bound = |socket: &OwnedFd| {
-            // Before there is a name: the file is then never anybody else's.
-            rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?;
-            bind(socket, &SocketAddrUnix::new(&fresh)?)
-        };
-        let socket = listening(bound).ok()?;
-        // Under its name it listens: whoever finds it silent may remove it.
-        let named = std::fs::rename(&fresh, &path);
-        if named.is_err() {
-            let _ = std::fs::remove_file(&fresh);
-        }
-        named.ok().map(|()| OwnDoor { socket, path })
-    }
-}
-
-/// Removes the files of sessions that were killed: nobody listens there.
-fn remove_left(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
-        if !entry.file_name().to_string_lossy().starts_with(FILE_NAME_START) {
-            continue;
-        }
-        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-        let knocked = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-            .and_then(|socket| connect(&socket, &SocketAddrUnix::new(entry.path())?));
-        if knocked == Err(rustix::io::Errno::CONNREFUSED) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
-impl Drop for OwnDoor {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
 /// Keeps a connection for later. In a crowd those give way first whom nobody of ours has started.
 fn keep(silent: &mut Vec<Silent>, connection: OwnedFd) {
     if silent.len() == SILENT_MAX {
@@ -293,11 +231,6 @@ impl Silent {
     }
 }
 
-/// Takes as long whichever byte differs, so that nobody learns the token byte by byte.
-fn is_equal(one: &[u8; 16], other: &[u8; 16]) -> bool {
-    one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
-}
-
 /// What came over a connection.
 enum Received {
     /// Nothing yet.
@@ -316,7 +249,10 @@ fn odd(what: &'static str) -> CollectError {
 mod tests {
     use super::*;
     use mallow_wire::handshake::HANDSHAKE_MAGIC;
-    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use rustix::net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketType, connect, sendmsg,
+        socket_with,
+    };
     use std::io::IoSlice;
     use std::os::fd::AsFd;
 

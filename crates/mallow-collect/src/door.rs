@@ -1,0 +1,78 @@
+//! A socket that only our own user may connect to: a file in his folder.
+
+use rustix::fs::Mode;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with,
+};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// How the names of the files begin at which sessions listen.
+const FILE_NAME_START: &str = "session-";
+
+/// The socket for our own user. Its file goes with it.
+#[derive(Debug)]
+pub(crate) struct OwnDoor {
+    pub(crate) socket: OwnedFd,
+    pub(crate) path: PathBuf,
+}
+
+/// A socket that listens where `bind` puts it.
+pub(crate) fn listening(
+    bind: impl FnOnce(&OwnedFd) -> rustix::io::Result<()>,
+) -> rustix::io::Result<OwnedFd> {
+    const KNOCKING_MAX: i32 = 4096;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    bind(&socket)?;
+    listen(&socket, KNOCKING_MAX)?;
+    Ok(socket)
+}
+
+impl OwnDoor {
+    /// Opens one whose name has this label.
+    pub(crate) fn open(folder: &Path, label: &str) -> Option<OwnDoor> {
+        remove_left(folder);
+        let (path, fresh) =
+            (folder.join(format!("{FILE_NAME_START}{label}")), folder.join(format!(".{label}")));
+        path.to_str()?;
+        let bound = |socket: &OwnedFd| {
+            // Before there is a name: the file is then never anybody else's.
+            rustix::fs::fchmod(socket, Mode::RUSR | Mode::WUSR)?;
+            bind(socket, &SocketAddrUnix::new(&fresh)?)
+        };
+        let socket = listening(bound).ok()?;
+        // Under its name it listens: whoever finds it silent may remove it.
+        let named = std::fs::rename(&fresh, &path);
+        if named.is_err() {
+            let _ = std::fs::remove_file(&fresh);
+        }
+        named.ok().map(|()| OwnDoor { socket, path })
+    }
+}
+
+/// Removes the files of sessions that were killed: nobody listens there.
+fn remove_left(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(FILE_NAME_START) {
+            continue;
+        }
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let knocked = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
+            .and_then(|socket| connect(&socket, &SocketAddrUnix::new(entry.path())?));
+        if knocked == Err(rustix::io::Errno::CONNREFUSED) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+impl Drop for OwnDoor {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Takes as long whichever byte differs, so that nobody learns the token byte by byte.
+pub(crate) fn is_equal(one: &[u8; 16], other: &[u8; 16]) -> bool {
+    one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
+}

@@ -33,6 +33,7 @@ mod killed;
 mod leaks;
 mod linked_allocators;
 mod linked_hazards;
+mod linked_libraries;
 mod many;
 mod not_recorded;
 mod off_cpu;

@@ -286,6 +286,8 @@ impl<S: Sink + Send> Collector<S> {
         process.take_starts(&mut self.starts);
         observer.sampled(&process);
         let blind = self.findings.add(&process);
+        let libraries = self.session.as_ref().map(|session| session.unseen_libraries(process.pid));
+        let blind = self.findings.add_libraries(blind, libraries.unwrap_or_default());
         let exited = process.end(exit, &self.clock, &mut self.sink)?;
         if self.wanted.exited {
             self.exited.push(ExitedProcess { blind, ..exited });

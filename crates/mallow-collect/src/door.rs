@@ -15,6 +15,8 @@ const FILE_NAME_START: &str = "session-";
 pub(crate) struct OwnDoor {
     pub(crate) socket: OwnedFd,
     pub(crate) path: PathBuf,
+    folder: PathBuf,
+    label: String,
 }
 
 /// A socket that listens where `bind` puts it.
@@ -30,11 +32,11 @@ pub(crate) fn listening(
 }
 
 impl OwnDoor {
-    /// Opens one whose name has this label.
-    pub(crate) fn open(folder: &Path, label: &str) -> Option<OwnDoor> {
+    /// Opens one whose name has this label, and this at its end.
+    pub(crate) fn open(folder: &Path, label: &str, end: &str) -> Option<OwnDoor> {
         remove_left(folder);
         let (path, fresh) =
-            (folder.join(format!("{FILE_NAME_START}{label}")), folder.join(format!(".{label}")));
+            (folder.join(format!("{FILE_NAME_START}{label}{end}")), folder.join(format!(".{label}{end}")));
         path.to_str()?;
         let bound = |socket: &OwnedFd| {
             // Before there is a name: the file is then never anybody else's.
@@ -47,7 +49,13 @@ impl OwnDoor {
         if named.is_err() {
             let _ = std::fs::remove_file(&fresh);
         }
-        named.ok().map(|()| OwnDoor { socket, path })
+        let (folder, label) = (folder.to_owned(), label.to_owned());
+        named.ok().map(|()| OwnDoor { socket, path, folder, label })
+    }
+
+    /// Opens another one beside it, with this at the end of its name.
+    pub(crate) fn beside(&self, end: &str) -> Option<OwnDoor> {
+        OwnDoor::open(&self.folder, &self.label, end)
     }
 }
 

@@ -41,6 +41,18 @@ impl Findings {
         }
     }
 
+    /// Adds sentences about libraries of a process that ends, which may be `blind` already: it is one process, however many are said of it.
+    pub(crate) fn add_libraries(&mut self, blind: Option<String>, libraries: Vec<String>) -> Option<String> {
+        let mut libraries = libraries.into_iter();
+        let blind = blind.or_else(|| {
+            let first = libraries.next()?;
+            self.blind.push(first.clone());
+            Some(first)
+        });
+        self.unseen.extend(libraries);
+        blind
+    }
+
     /// All warnings: first what makes the others small matters.
     pub(crate) fn warnings(&self) -> Vec<String> {
         [&self.blind, &self.unseen, &self.verification].into_iter().flatten().cloned().collect()

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn names_decide_alone_and_a_runtime_only_where_memory_asks() {
         let metrics = HeapMetrics::default();
-        let own = OwnAllocator { name: "mimalloc".to_owned(), why: NotSeen::NotNamed };
+        let own = OwnAllocator { name: "mimalloc".to_owned(), library: None, why: NotSeen::NotLookedAt };
         assert!(heap_source(&metrics, Some(own), Some("Go")).is_blind());
         assert_eq!(heap_source(&metrics, None, Some("Go")), HeapSource::Malloc);
         let much = HeapMetrics { resident_bytes: 50 * MIB, ..metrics };

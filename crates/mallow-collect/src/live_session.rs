@@ -117,7 +117,7 @@ fn run(
     mut queries: LiveQueries,
 ) -> Result<Ending, CollectError> {
     let launch = Launch::new(command)?;
-    let inside = Inside::prepare(preload, &launch, command, false)?;
+    let inside = Inside::prepare(preload, &launch, command)?;
     let session = Session::open()?;
     let clock = Clock::start();
     let mut command =

@@ -5,8 +5,9 @@
 //! it runs.
 
 use crate::heap::linked_into;
+use crate::looked_at::{Object, Role, image_of};
 use mallow_launch::{Launch, LaunchError, STATIC_CURE, find_program, unpack};
-use mallow_patches::Plan;
+use mallow_patches::plan_of;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -29,31 +30,33 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Looks into the programs that the command names. Before its time is measured: a large one takes some. `with_openers`: who opens files is
-    /// wanted.
+    /// Looks into the programs that the command names. Before its time is measured: a large one takes some.
     pub(crate) fn prepare<'a>(
         library: &'a [u8],
         launch: &Launch<'_>,
         command: &[OsString],
-        with_openers: bool,
     ) -> Result<Inside<'a>, LaunchError> {
         let programs = programs_in(command);
-        let plan = Plan::of(programs.iter().map(PathBuf::as_path), with_openers);
+        let images: Vec<_> = programs.iter().filter_map(|program| image_of(&executable(program))).collect();
         if let Some(program) = launch.static_program() {
-            check_static(program, &plan)?;
+            check_static(program)?;
         }
-        let path = plan.to_bytes().map(|plan| unpack(NAME_START, ".plan", &plan)).transpose()?;
+        let plan = plan_of(images.iter().map(|image| (0, &**image)));
+        let path = plan.map(|plan| unpack(NAME_START, ".plan", &plan)).transpose()?;
         Ok(Inside { library, plan: path.map(|path| path.to_string_lossy().into_owned()) })
     }
 }
 
+fn executable(program: &Path) -> Object {
+    Object { path: program.to_owned(), role: Role::Executable }
+}
+
 /// Refuses a static program that the recorder would not get into, or would see nothing in.
-fn check_static(program: &Path, plan: &Plan) -> Result<(), LaunchError> {
-    let whole = program.canonicalize().unwrap_or_else(|_| program.to_owned());
-    let image = plan.images.iter().find(|image| image.path == whole);
-    let reason = match image.map(|image| &image.static_start) {
-        Some(Some(Ok(()))) => return Ok(()),
-        Some(Some(Err(reason))) => format!("{reason}; {STATIC_CURE}"),
+fn check_static(program: &Path) -> Result<(), LaunchError> {
+    let image = image_of(&executable(program));
+    let reason = match image.as_ref().and_then(|image| image.static_start.as_ref()) {
+        Some(Ok(())) => return Ok(()),
+        Some(Err(reason)) => format!("{reason}; {STATIC_CURE}"),
         _ if File::open(program).is_ok_and(|file| linked_into(file).is_go) => GO.to_owned(),
         _ => format!("{NO_NAMES}; {STATIC_CURE}"),
     };

@@ -81,7 +81,7 @@ pub fn record(
     look_ahead: Option<ResolveAhead>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
-    let inside = Inside::prepare(options.preload, &launch, &options.command, options.regions.is_some())?;
+    let inside = Inside::prepare(options.preload, &launch, &options.command)?;
     let session = Session::open()?;
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;

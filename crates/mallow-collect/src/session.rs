@@ -8,6 +8,7 @@
 use crate::door::{OwnDoor, is_equal, listening};
 use crate::error::CollectError;
 use crate::peer::Peer;
+use crate::planner::Planner;
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
@@ -24,6 +25,8 @@ use std::time::{Duration, Instant};
 pub(crate) struct Session {
     /// None where there is no folder for it.
     own: Option<OwnDoor>,
+    /// Who answers questions, beside the own door.
+    planner: Option<Planner>,
     /// The socket with the abstract name.
     socket: OwnedFd,
     name: String,
@@ -84,9 +87,11 @@ impl Session {
         let token: [u8; 16] = token.try_into().map_err(|_| odd("draw a session token"))?;
         let socket = listening(|socket| bind(socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?))
             .map_err(refused("open a socket for the recorded processes"))?;
-        let own = mallow_launch::own_folder().and_then(|folder| OwnDoor::open(&folder, &hex(label)));
+        let own = mallow_launch::own_folder().and_then(|folder| OwnDoor::open(&folder, &hex(label), ""));
+        let planner = own.as_ref().and_then(|own| Planner::start(own, token));
         Ok(Session {
             own,
+            planner,
             socket,
             name,
             token,
@@ -103,6 +108,11 @@ impl Session {
             Some(path) => format!("{variable}:{path}"),
             None => variable,
         }
+    }
+
+    /// What is to be said of the libraries of a process that has ended or goes on.
+    pub(crate) fn unseen_libraries(&self, pid: u32) -> Vec<String> {
+        self.planner.as_ref().map(|planner| planner.unseen_of(pid)).unwrap_or_default()
     }
 
     /// Those who have registered, some of them at most.

@@ -53,7 +53,7 @@ pub struct StatOutcome {
 /// When the command cannot be run or counted.
 pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
-    let inside = Inside::prepare(options.preload, &launch, &options.command, false)?;
+    let inside = Inside::prepare(options.preload, &launch, &options.command)?;
     let session = Session::open()?;
     let started = Instant::now();
     let interrupts = Interrupts::ignored();
@@ -228,11 +228,16 @@ impl Counting {
         self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
         self.warnings.extend(unseen::loss(events_lost, counted.pid));
         let (totals, peak_error_bytes) = totals(&counted.mapping);
+        let mut libraries = self.session.unseen_libraries(counted.pid).into_iter();
         match counted.heap_sentence(totals.peak_bytes) {
             Some((true, sentence)) => self.blind.push(sentence),
-            Some((false, sentence)) => self.notes.push(sentence),
-            None => {}
+            Some((false, sentence)) => {
+                self.notes.push(sentence);
+                self.blind.extend(libraries.next());
+            }
+            None => self.blind.extend(libraries.next()),
         }
+        self.warnings.extend(libraries);
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;

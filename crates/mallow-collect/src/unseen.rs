@@ -29,6 +29,13 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
             "process {pid}: what it forked behind its seccomp filter was not recorded (processes: {filtered})"
         ));
     }
+    let unanswered = header.objects_unanswered.load(Ordering::Relaxed);
+    if unanswered > 0 {
+        warnings.push(format!(
+            "process {pid}: mallow stood still when it was asked about what the process loaded, so what allocators of their own did there is \
+             missing (executables and libraries: {unanswered})"
+        ));
+    }
     let missing = header.children_missing.load(Ordering::Relaxed);
     if missing > 0 {
         warnings.push(format!(

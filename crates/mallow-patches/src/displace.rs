@@ -1,12 +1,13 @@
 //! A function's first instructions, made to work in another place.
 //!
 //! A jump of five bytes is written over them. What stood there is done elsewhere, before a jump back: distances within it are counted
-//! from another place, short jumps become long ones. What would not be the same there is refused: a `call` leaves its address on the
-//! stack, where unwinders look for it.
+//! from another place, short jumps become long ones. A `call` leaves on the stack where it stands, and unwinders look for it there: it becomes a `push` of the
+//! address behind it where it was, and a jump, so that the function goes on there. What would not be the same is refused.
 
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, OpKind};
 use mallow_wire::patches::{
-    DISPLACED_BYTES_MAX, FIXUPS_MAX, Fixup, JUMP_BYTES, MOVED_BYTES_MAX, STEPS_MAX, Step,
+    DISPLACED_BYTES_MAX, FIXUP_ADDRESS, FIXUP_DISTANCE, FIXUPS_MAX, Fixup, JUMP_BYTES, MOVED_BYTES_MAX,
+    STEPS_MAX, Step,
 };
 
 /// Instructions for another place, by the recorder's plan.
@@ -76,10 +77,15 @@ pub(crate) fn displace(
         displaced.steps.push(Step { displaced: start as u8, moved: displaced.moved.len() as u8 });
         displaced.add(&instruction, bytes, &decoder)?;
         displaced.bytes += instruction.len();
-        ends = matches!(
-            instruction.flow_control(),
-            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
-        );
+        let is_call = matches!(instruction.flow_control(), FlowControl::Call | FlowControl::IndirectCall);
+        if is_call && displaced.bytes < JUMP_BYTES {
+            return Err(Unpatchable::Call);
+        }
+        ends = is_call
+            || matches!(
+                instruction.flow_control(),
+                FlowControl::UnconditionalBranch | FlowControl::IndirectBranch | FlowControl::Return
+            );
     }
     if !ends {
         displaced.steps.push(Step { displaced: displaced.bytes as u8, moved: displaced.moved.len() as u8 });
@@ -154,7 +160,20 @@ impl Displaced {
                 self.jump(&[0xe9], target);
                 Ok(())
             }
-            FlowControl::Call | FlowControl::IndirectCall => Err(Unpatchable::Call),
+            FlowControl::Call => {
+                let behind = instruction.next_ip();
+                self.push_address(behind, |displaced| {
+                    displaced.jump(&[0xe9], instruction.near_branch_target())
+                });
+                Ok(())
+            }
+            FlowControl::IndirectCall if matches!(bytes, [0xff, 0x15, ..]) => {
+                // `call [rip + …]`: where the address to call stands.
+                let place = instruction.ip_rel_memory_address();
+                self.push_address(instruction.next_ip(), |displaced| displaced.jump(&[0xff, 0x25], place));
+                Ok(())
+            }
+            FlowControl::IndirectCall => Err(Unpatchable::Call),
             FlowControl::Next | FlowControl::IndirectBranch | FlowControl::Return => {
                 self.copy(instruction, bytes, decoder)
             }
@@ -164,9 +183,29 @@ impl Displaced {
 
     fn jump(&mut self, opcode: &[u8], target_svma: u64) {
         self.moved.extend_from_slice(opcode);
-        let at = self.moved.len();
+        let at = self.moved.len() as u8;
         self.moved.extend_from_slice(&[0; 4]);
-        self.fixups.push(Fixup { target_svma, at: at as u8, end: at as u8 + 4, spare: [0; 6] });
+        self.fixups.push(Fixup { target_svma, at, end: at + 4, kind: FIXUP_DISTANCE, spare: [0; 5] });
+    }
+
+    /// Pushes an address, and goes on by the jump that `add` adds. The address stands behind that.
+    fn push_address(&mut self, svma: u64, add: impl FnOnce(&mut Displaced)) {
+        const PUSH_BYTES: usize = 6;
+        let push = self.moved.len();
+        self.moved.extend_from_slice(&[0xff, 0x35, 0, 0, 0, 0]);
+        // The stack is then as at a function's beginning, and so it is unwound.
+        self.steps.push(Step { displaced: 0, moved: self.moved.len() as u8 });
+        add(self);
+        let at = self.moved.len();
+        self.moved[push + 2] = (at - push - PUSH_BYTES) as u8;
+        self.moved.extend_from_slice(&[0; 8]);
+        self.fixups.push(Fixup {
+            target_svma: svma,
+            at: at as u8,
+            end: at as u8 + 8,
+            kind: FIXUP_ADDRESS,
+            spare: [0; 5],
+        });
     }
 
     fn copy(
@@ -192,7 +231,8 @@ impl Displaced {
             target_svma: instruction.ip_rel_memory_address(),
             at: at as u8,
             end: self.moved.len() as u8,
-            spare: [0; 6],
+            kind: FIXUP_DISTANCE,
+            spare: [0; 5],
         });
         Ok(())
     }
@@ -242,12 +282,32 @@ mod tests {
     }
 
     #[test]
+    fn a_call_leaves_the_address_behind_it_where_it_was() {
+        // push rax; call +0x100
+        let found = displace(&[0x50, 0xe8, 0, 1, 0, 0, 0x58], SVMA, None).unwrap();
+        assert_eq!(found.bytes, 6);
+        // push rax; push [rip + 5]; jmp; the address.
+        assert_eq!(found.moved, [&[0x50, 0xff, 0x35, 5, 0, 0, 0, 0xe9, 0, 0, 0, 0][..], &[0; 8]].concat());
+        assert_eq!(fixups(&found), [(8, 12, SVMA + 6 + 0x100), (12, 20, SVMA + 6)]);
+        assert_eq!(
+            found.fixups.iter().map(|fixup| fixup.kind).collect::<Vec<_>>(),
+            [FIXUP_DISTANCE, FIXUP_ADDRESS]
+        );
+        let steps: Vec<_> = found.steps.iter().map(|step| (step.displaced, step.moved)).collect();
+        assert_eq!(steps, [(0, 0), (1, 1), (0, 7)]);
+        // call [rip + 8]: 6 bytes.
+        let found = displace(&[0xff, 0x15, 8, 0, 0, 0, 0xc3], SVMA, None).unwrap();
+        assert_eq!(found.moved[..8], [0xff, 0x35, 6, 0, 0, 0, 0xff, 0x25]);
+        assert_eq!(fixups(&found), [(8, 12, SVMA + 6 + 8), (12, 20, SVMA + 6)]);
+    }
+
+    #[test]
     fn what_cannot_be_moved_is_refused() {
         let of = |code: &[u8], bytes| displace(code, SVMA, bytes).map(|found| found.bytes);
         assert_eq!(of(&[0xc3, 0x55, 0x55, 0x55, 0x55], None), Err(Unpatchable::TooShort));
         assert_eq!(of(&[0x31, 0xc0, 0xc3, 0x90, 0x90], Some(3)), Ok(5));
         assert_eq!(of(&[0x31, 0xc0, 0xc3, 0xcc, 0x55], Some(3)), Err(Unpatchable::TooShort));
-        assert_eq!(of(&[0x55, 0xe8, 0, 0, 0, 0], None), Err(Unpatchable::Call));
+        assert_eq!(of(&[0x55, 0xff, 0xd0, 0x90, 0x90], None), Err(Unpatchable::Call));
         assert_eq!(of(&[0xe3, 0x10, 0x90, 0x90, 0x90], None), Err(Unpatchable::UnusualJump));
         assert_eq!(of(&[0x06, 0, 0, 0, 0], None), Err(Unpatchable::Undecodable));
         assert_eq!(of(&[0x55], None), Err(Unpatchable::Undecodable));

@@ -30,7 +30,18 @@ pub struct Unseen {
     pub reason: &'static str,
 }
 
-/// An executable with an allocator in it.
+/// What kind of file is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// An executable that a loader starts.
+    Dynamic,
+    /// One that none does.
+    Static,
+    /// A shared library.
+    Library,
+}
+
+/// An executable or library with an allocator in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// Where it lies.
@@ -47,24 +58,39 @@ pub struct Image {
 }
 
 impl Image {
-    /// What `path` is linked with; none when that is no allocator that could be seen by patches. `with_openers`: whether it is wanted, in a
-    /// static executable, who opens files.
-    pub fn examine(path: &Path, with_openers: bool) -> Option<Image> {
-        let search = &SearchPaths::default();
+    /// What the executable at `path` is linked with; none when that is no allocator that could be seen by patches.
+    pub fn examine(path: &Path) -> Option<Image> {
         let file = File::open(path).ok()?;
         let is_static =
             obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)) == Some(Obstacle::Static);
+        let kind = if is_static { Kind::Static } else { Kind::Dynamic };
+        Image::of(path, file, kind)
+    }
+
+    /// The same of a shared library. What it exports by names of the C library's, a loader leads to the recorder already.
+    pub fn examine_library(path: &Path) -> Option<Image> {
+        Image::of(path, File::open(path).ok()?, Kind::Library)
+    }
+
+    fn of(path: &Path, file: File, kind: Kind) -> Option<Image> {
+        let search = &SearchPaths::default();
+        let is_static = kind == Kind::Static;
         let is_wanted =
             |name: &[u8]| names::may_be_wanted(name) || is_static && static_program::may_be_wanted(name);
         let defined = functions_of(path, search, |_, name| is_wanted(name));
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let all: Vec<Named<'_>> = defined.iter().map(|function| (text(&function.name), function)).collect();
-        let mut wanted = WantedFunctions::of(&all)?;
-        let names = if is_static {
-            static_program::add(&all, &mut wanted, with_openers);
-            static_program::names_of(&all, with_openers)
-        } else {
-            Vec::new()
+        let is_seen = |name: &str| {
+            let is_preemptible = || all.iter().any(|(known, it)| known == name && it.is_preemptible);
+            kind == Kind::Library && names::is_exported_by_us(name) && is_preemptible()
+        };
+        let mut wanted = WantedFunctions::of(&all, is_seen)?;
+        let names = match kind {
+            Kind::Static => {
+                static_program::add(&all, &mut wanted);
+                static_program::names_of(&all)
+            }
+            _ => Vec::new(),
         };
         let mut elf_header = [0; ELF_HEADER_BYTES];
         file.read_exact_at(&mut elf_header, 0).ok()?;

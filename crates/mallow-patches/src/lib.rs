@@ -19,4 +19,4 @@ mod static_program;
 mod wanted;
 
 pub use image::{Image, Unseen};
-pub use plan::Plan;
+pub use plan::plan_of;

@@ -195,10 +195,23 @@ pub(crate) fn jemalloc_prefix(name: &str) -> Option<&str> {
     ["sdallocx", "rallocx", "mallocx"].iter().find_map(|own| name.strip_suffix(own)).filter(|_| !is_mangled)
 }
 
-/// Whether a name could be one of those that [`meaning_of`] knows, whatever prefix jemalloc has.
+/// Whether a name could be one of those that [`meaning_of`] knows, whatever prefix jemalloc has. Asked of every symbol of a file.
 pub(crate) fn may_be_wanted(name: &[u8]) -> bool {
-    const PARTS: [&[u8]; 8] = [b"alloc", b"free", b"san_init", b"memalign", b"mi_", b"tc_", b"_Zn", b"_Zd"];
-    name.len() < 64 && PARTS.iter().any(|part| name.windows(part.len()).any(|window| window == *part))
+    const LONGEST: usize = 64;
+    const STARTS: [&[u8]; 4] = [b"mi_", b"tc_", b"_Zn", b"_Zd"];
+    const PARTS: [u32; 4] = [
+        u32::from_le_bytes(*b"allo"),
+        u32::from_le_bytes(*b"free"),
+        u32::from_le_bytes(*b"alig"),
+        u32::from_le_bytes(*b"san_"),
+    ];
+    if name.len() > LONGEST {
+        return false;
+    }
+    let is_mangled = name.starts_with(b"_Z") || name.starts_with(b"_R");
+    let has_part =
+        |window: &[u8]| window.try_into().is_ok_and(|part| PARTS.contains(&u32::from_le_bytes(part)));
+    STARTS.iter().any(|start| name.starts_with(start)) || !is_mangled && name.windows(4).any(has_part)
 }
 
 /// What a function of that name does; `prefixes` are those that jemalloc has in this file.
@@ -225,6 +238,12 @@ pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meani
     prefixes.filter_map(|prefix| name.strip_prefix(prefix)).find_map(|rest| {
         of(&JEMALLOC, rest).or_else(|| of(&PLAIN, rest)).map(|meaning| (Family::Jemalloc, meaning))
     })
+}
+
+/// Whether the recorder stands in front of whatever a loader finds by this name.
+pub(crate) fn is_exported_by_us(name: &str) -> bool {
+    let is_plain = PLAIN.iter().any(|(known, _)| *known == name) && name != "reallocf";
+    is_plain || operator(name).is_some()
 }
 
 /// C++'s operators: `new` and `new[]`, `delete` and `delete[]`, with the types of their arguments.

@@ -1,50 +1,30 @@
-//! The plan for a command: what the recorder is handed.
+//! Plans: what the recorder is handed.
 
 use crate::Image;
-use mallow_wire::patches::{DISPLACED_BYTES_MAX, STEPS_MAX};
+use mallow_wire::patches::{DISPLACED_BYTES_MAX, IMAGES_MAX, STEPS_MAX};
 use mallow_wire::patches::{FIXUPS_MAX, MOVED_BYTES_MAX, PLAN_BYTES_MAX, PLAN_MAGIC, PLAN_VERSION, Patch};
-use std::path::Path;
 
-/// The programs that a command may become and that have an allocator in them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
-    /// Each of them once.
-    pub images: Vec<Image>,
-}
-
-impl Plan {
-    /// Looks into each of these executables. `with_openers` as for [`Image::examine`].
-    pub fn of<'a>(executables: impl IntoIterator<Item = &'a Path>, with_openers: bool) -> Plan {
-        let mut images: Vec<Image> = Vec::new();
-        for path in executables {
-            if !images.iter().any(|image| image.path == path) {
-                images.extend(Image::examine(path, with_openers));
-            }
+/// A plan for images, each with its place in the question that it answers. None when there is nothing to patch, or too much.
+pub fn plan_of<'a>(images: impl Iterator<Item = (u32, &'a Image)>) -> Option<Vec<u8>> {
+    let images: Vec<_> = images.filter(|(_, image)| !image.patches.is_empty()).collect();
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(&PLAN_MAGIC.to_le_bytes());
+    bytes.extend_from_slice(&PLAN_VERSION.to_le_bytes());
+    bytes.extend_from_slice(&(images.len() as u32).to_le_bytes());
+    for (object, image) in &images {
+        bytes.extend_from_slice(&image.elf_header);
+        bytes.extend_from_slice(&(image.patches.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&(image.unseen.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&(image.names.len() as u32).to_le_bytes());
+        bytes.extend_from_slice(&object.to_le_bytes());
+        image.patches.iter().for_each(|patch| append(patch, &mut bytes));
+        for function in &image.names {
+            bytes.extend_from_slice(&function.svma.to_le_bytes());
+            bytes.extend_from_slice(&function.name);
         }
-        Plan { images }
     }
-
-    /// As the recorder reads it; none when there is nothing to patch.
-    pub fn to_bytes(&self) -> Option<Vec<u8>> {
-        let images = || self.images.iter().filter(|image| !image.patches.is_empty());
-        let mut bytes = Vec::new();
-        bytes.extend_from_slice(&PLAN_MAGIC.to_le_bytes());
-        bytes.extend_from_slice(&PLAN_VERSION.to_le_bytes());
-        bytes.extend_from_slice(&(images().count() as u32).to_le_bytes());
-        for image in images() {
-            bytes.extend_from_slice(&image.elf_header);
-            bytes.extend_from_slice(&(image.patches.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(&(image.unseen.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(&(image.names.len() as u32).to_le_bytes());
-            bytes.extend_from_slice(&[0; 4]);
-            image.patches.iter().for_each(|patch| append(patch, &mut bytes));
-            for function in &image.names {
-                bytes.extend_from_slice(&function.svma.to_le_bytes());
-                bytes.extend_from_slice(&function.name);
-            }
-        }
-        (images().next().is_some() && bytes.len() <= PLAN_BYTES_MAX).then_some(bytes)
-    }
+    let is_plan = !images.is_empty() && images.len() <= IMAGES_MAX && bytes.len() <= PLAN_BYTES_MAX;
+    is_plan.then_some(bytes)
 }
 
 /// In the order of the fields, which leave no gap.
@@ -61,7 +41,7 @@ fn append(patch: &Patch, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&patch.moved);
     for fixup in &patch.fixups {
         bytes.extend_from_slice(&fixup.target_svma.to_le_bytes());
-        bytes.extend_from_slice(&[fixup.at, fixup.end]);
+        bytes.extend_from_slice(&[fixup.at, fixup.end, fixup.kind]);
         bytes.extend_from_slice(&fixup.spare);
     }
     debug_assert_eq!(bytes.len() - start, size_of::<Patch>());

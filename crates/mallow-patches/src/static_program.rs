@@ -114,14 +114,14 @@ fn defines(all: &[Named<'_>], names: &[&str]) -> bool {
 }
 
 /// Adds what is wanted beside the allocator.
-pub(crate) fn add(all: &[Named<'_>], wanted: &mut WantedFunctions, with_openers: bool) {
+pub(crate) fn add(all: &[Named<'_>], wanted: &mut WantedFunctions) {
     let meaning = |call| Meaning {
         call,
         arguments: Arguments { block: NO_ARGUMENT, size: NO_ARGUMENT, count: NO_ARGUMENT, spare: 0 },
     };
     for (name, function) in all {
         let name = name.as_str();
-        let is_interposed = INTERPOSED.contains(&name) || with_openers && OPENERS.contains(&name);
+        let is_interposed = INTERPOSED.contains(&name) || OPENERS.contains(&name);
         if is_interposed && function.is_global {
             wanted.add(name, function, meaning(Call::Interposed));
         } else if INNER.contains(&name) {
@@ -131,11 +131,10 @@ pub(crate) fn add(all: &[Named<'_>], wanted: &mut WantedFunctions, with_openers:
 }
 
 /// What the recorder is told by name.
-pub(crate) fn names_of(all: &[Named<'_>], with_openers: bool) -> Vec<NamedFunction> {
+pub(crate) fn names_of(all: &[Named<'_>]) -> Vec<NamedFunction> {
     let is_told = |(name, function): &&Named<'_>| {
         let name = name.as_str();
-        let is_one =
-            CALLED.contains(&name) || INTERPOSED.contains(&name) || with_openers && OPENERS.contains(&name);
+        let is_one = CALLED.contains(&name) || INTERPOSED.contains(&name) || OPENERS.contains(&name);
         is_one && function.is_global
     };
     let mut named: Vec<NamedFunction> = all

@@ -27,8 +27,9 @@ pub(crate) struct WantedFunctions {
 }
 
 impl WantedFunctions {
-    /// The functions of the allocator in a file, of which these are the functions that could be wanted. None when it has no allocator.
-    pub(crate) fn of(all: &[Named<'_>]) -> Option<WantedFunctions> {
+    /// The functions of the allocator in a file, of which these are the functions that could be wanted, without those that are seen another way.
+    /// None when it has no allocator.
+    pub(crate) fn of(all: &[Named<'_>], is_seen: impl Fn(&str) -> bool) -> Option<WantedFunctions> {
         // A sanitizer's allocator is watched by its own tools.
         if all.iter().any(|(name, _)| name.starts_with("__") && name.ends_with("san_init")) {
             return None;
@@ -36,6 +37,7 @@ impl WantedFunctions {
         let prefixes: Vec<&str> = all.iter().filter_map(|(name, _)| names::jemalloc_prefix(name)).collect();
         let known: Vec<(Family, Meaning, &Named<'_>)> = all
             .iter()
+            .filter(|(name, _)| !is_seen(name))
             .filter_map(|named| {
                 let (family, meaning) = names::meaning_of(&named.0, &prefixes)?;
                 // A function of a file's own may have any name.

@@ -68,7 +68,11 @@ mod tests {
 
     #[test]
     fn every_process_is_asked_that_is_alive() {
-        let own = HeapSource::OwnAllocator(OwnAllocator { name: "mimalloc".into(), why: NotSeen::NotNamed });
+        let own = HeapSource::OwnAllocator(OwnAllocator {
+            name: "mimalloc".into(),
+            library: None,
+            why: NotSeen::NotLookedAt,
+        });
         let look = LiveHeap { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
         let holders = Holders::default();
         assert_eq!(holders.of(&[1, 2], Some(&look)).as_deref(), Some("mimalloc"));

@@ -16,6 +16,8 @@ pub struct DefinedFunction {
     pub name: Vec<u8>,
     /// Whether it is what files that were linked with its own mean by this name, and no function that a file has for itself.
     pub is_global: bool,
+    /// Whether a loader finds it by this name for everybody, and another one's definition in its place.
+    pub is_preemptible: bool,
 }
 
 /// The functions that an executable or library defines and which `is_wanted`, by address and name: of its tables of symbols, and of those of its
@@ -38,8 +40,8 @@ fn all_of(binary: &Binary, is_wanted: &dyn Fn(u64, &[u8]) -> bool) -> Vec<Define
     let mut functions = Vec::new();
     for mapped in [&binary.own, &binary.debug].into_iter().flatten() {
         let Ok(file) = object::File::parse(&**mapped) else { continue };
-        add(file.symbols(), is_wanted, &mut functions);
-        add(file.dynamic_symbols(), is_wanted, &mut functions);
+        add(file.symbols(), false, is_wanted, &mut functions);
+        add(file.dynamic_symbols(), true, is_wanted, &mut functions);
     }
     functions
 }
@@ -48,6 +50,7 @@ fn all_of(binary: &Binary, is_wanted: &dyn Fn(u64, &[u8]) -> bool) -> Vec<Define
 /// without a name in front.
 fn add<'data>(
     table: impl Iterator<Item = impl ObjectSymbol<'data>>,
+    is_loaders: bool,
     is_wanted: &dyn Fn(u64, &[u8]) -> bool,
     functions: &mut Vec<DefinedFunction>,
 ) {
@@ -62,12 +65,14 @@ fn add<'data>(
                 if !is_wanted(symbol.address(), name) {
                     continue;
                 }
-                let is_hidden = st_other.visibility() != elf::STV_DEFAULT || is_behind_files;
+                let is_bound = st_info.st_bind() != elf::STB_LOCAL;
+                let is_default = st_other.visibility() == elf::STV_DEFAULT;
                 functions.push(DefinedFunction {
                     svma: symbol.address(),
                     bytes: symbol.size(),
                     name: name.to_vec(),
-                    is_global: st_info.st_bind() != elf::STB_LOCAL || is_hidden,
+                    is_global: is_bound || !is_default || is_behind_files,
+                    is_preemptible: is_loaders && is_bound && is_default,
                 });
             }
             _ => {}

@@ -9,6 +9,7 @@
 //! - [`executable`] says whether a library can be preloaded into a program.
 //! - [`handshake`] is the one message that hands the memory over.
 //! - [`patches`] is what is written over functions of an allocator that is linked into a program.
+//! - [`plan_request`] is what a process asks about objects that are loaded into it.
 //! - [`script`] is how frames of scripts stand in that memory.
 //! - [`static_start`] is what the recorder is told in a static executable.
 //! - [`starts`] are notes in that memory: programs that are started.
@@ -24,6 +25,7 @@ pub mod event;
 pub mod executable;
 pub mod handshake;
 pub mod patches;
+pub mod plan_request;
 pub mod script;
 pub mod shared;
 pub mod spawning;

@@ -15,7 +15,7 @@ pub const PATCHES_VARIABLE: &str = "MALLOW_PATCHES";
 /// "mallowpl", little endian.
 pub const PLAN_MAGIC: u64 = u64::from_le_bytes(*b"mallowpl");
 /// Both sides travel in one binary: a difference means that a child was started by another mallow.
-pub const PLAN_VERSION: u32 = 2;
+pub const PLAN_VERSION: u32 = 4;
 /// The longest plan.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
@@ -27,10 +27,10 @@ pub const JUMP_BYTES: usize = 5;
 pub const DISPLACED_BYTES_MAX: usize = 22;
 /// The most bytes that the displaced instructions have where they are moved to, with the jump back.
 pub const MOVED_BYTES_MAX: usize = 64;
-/// The most instructions that are moved: those that are displaced, each at least one byte long, and a jump back.
+/// The most instructions that are moved: those that are displaced, each at least one byte long, and a jump back; a call becomes two.
 pub const STEPS_MAX: usize = JUMP_BYTES + 1;
-/// Each of them may hold a distance.
-pub const FIXUPS_MAX: usize = STEPS_MAX;
+/// Each of them may hold a distance, and a call two and an address.
+pub const FIXUPS_MAX: usize = STEPS_MAX + 2;
 /// The most patches of one image.
 pub const PATCHES_MAX: usize = 200;
 
@@ -58,8 +58,8 @@ pub struct ImagePlan {
     pub unseen_count: u32,
     /// How many names follow behind them. Only those of static executables, of which no loader knows any.
     pub name_count: u32,
-    /// Unused.
-    pub spare: u32,
+    /// Which of the objects that were asked about it is. 0 in a plan that was made before anybody asked: that of the executable.
+    pub object: u32,
 }
 
 /// The longest name of a [`NamedFunction`], with a zero behind it.
@@ -136,7 +136,12 @@ pub struct Arguments {
     pub spare: u8,
 }
 
-/// A distance of 32 bits within the moved bytes, to be filled in where they lie.
+/// In a [`Fixup`]'s `kind`: a distance of 32 bits.
+pub const FIXUP_DISTANCE: u8 = 0;
+/// In a [`Fixup`]'s `kind`: an address of 64 bits.
+pub const FIXUP_ADDRESS: u8 = 1;
+
+/// A distance or an address within the moved bytes, to be filled in where they lie.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixup {
@@ -144,10 +149,12 @@ pub struct Fixup {
     pub target_svma: u64,
     /// Where it stands.
     pub at: u8,
-    /// The end of its instruction, from which the distance is counted.
+    /// The end of its instruction, from which a distance is counted.
     pub end: u8,
+    /// [`FIXUP_DISTANCE`] or [`FIXUP_ADDRESS`].
+    pub kind: u8,
     /// Unused.
-    pub spare: [u8; 6],
+    pub spare: [u8; 5],
 }
 
 /// Where an instruction stood, and where it stands among the moved bytes. The jump back stands for what follows the displaced ones.
@@ -209,3 +216,6 @@ pub const PATCHES_NO_ROOM: u32 = 3;
 pub const PATCHES_REFUSED: u32 = 4;
 /// The process had other threads by then, which might be inside of the functions.
 pub const PATCHES_THREADS: u32 = 5;
+
+/// The most images of one plan.
+pub const IMAGES_MAX: usize = 256;

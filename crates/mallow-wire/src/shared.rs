@@ -27,7 +27,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 13;
+pub const SHARED_VERSION: u32 = 14;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -287,6 +287,8 @@ pub struct Header {
     pub patches_made: u32,
     /// How many of its functions cannot.
     pub patches_unseen: u32,
+    /// Objects that were loaded and that mallow was asked about in vain ([`crate::plan_request`]).
+    pub objects_unanswered: AtomicU32,
     /// When the process registered, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
     /// How often a [`StartNote`] was written.

@@ -14,13 +14,39 @@ use mallow_recorder::patches::Hooks;
 use mallow_recorder::stat::{self, Heap, ShadowBlock};
 use mallow_recorder::thread::{Entry, Guard, enter};
 use mallow_recorder::trampolines::Patched;
-use mallow_recorder::{Caller, patches, script};
+use mallow_recorder::{Caller, loads, script};
 use mallow_wire::event::{Kind, word0};
 use mallow_wire::patches::{ARGUMENTS_MAX, Arguments, Call, NO_ARGUMENT};
 
-/// Patches the executable, if there is a plan for it.
+const HOOKS: Hooks = Hooks { of_call: hook_for, of_name: interposed::by_name };
+
+/// Patches what is there and has an allocator of its own, and has us told of what comes.
 pub(crate) fn install() {
-    patches::install(Hooks { of_call: hook_for, of_name: interposed::by_name });
+    loads::begin(HOOKS, told);
+}
+
+/// In the place of the loader's function that does nothing. It may be called by code that knows which registers that leaves alone.
+#[unsafe(naked)]
+unsafe extern "C" fn told() {
+    naked_asm!(
+        ".cfi_startproc",
+        "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
+        "mov rbp, rsp", ".cfi_def_cfa_register rbp",
+        "push rax", "push rcx", "push rdx", "push rsi", "push rdi", "push r8", "push r9", "push r10",
+        "and rsp, -16",
+        "call {changed}",
+        "mov r10, qword ptr [rbp - 64]", "mov r9, qword ptr [rbp - 56]", "mov r8, qword ptr [rbp - 48]",
+        "mov rdi, qword ptr [rbp - 40]", "mov rsi, qword ptr [rbp - 32]", "mov rdx, qword ptr [rbp - 24]",
+        "mov rcx, qword ptr [rbp - 16]", "mov rax, qword ptr [rbp - 8]",
+        "leave", ".cfi_def_cfa rsp, 8", ".cfi_restore rbp",
+        "ret",
+        ".cfi_endproc",
+        changed = sym changed
+    )
+}
+
+extern "C" fn changed() {
+    loads::changed(HOOKS);
 }
 
 fn hook_for(call: Call, arguments: Arguments) -> usize {

@@ -13,6 +13,7 @@
 //! The doubt: a handler of a trap or a fault in our own start that leaves by a jump leaves a start behind that is never over. Other
 //! threads would wait for it for ever.
 
+use crate::asking;
 use crate::bounds::first;
 use crate::elf;
 use crate::modules;
@@ -277,6 +278,7 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
     (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
+    header.objects_unanswered.store(asking::unanswered(), Ordering::Relaxed);
     let executable = modules::executable();
     if executable.len() <= EXECUTABLE_BYTES_MAX {
         header.executable_bytes = executable.len() as u32;

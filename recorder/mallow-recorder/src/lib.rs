@@ -35,6 +35,7 @@
 //! | [`script`] | the frames of the script that a thread runs |
 //! | [`rules`] | how a frame is left, in one word |
 //! | [`stack_range`] | where a thread's stack lies |
+//! | `near` | room near an object |
 //! | [`trampolines`] | where the instructions of patched functions are |
 //! | [`walk`] | from a frame to its caller |
 //! | [`from_scratch`] | a stack, with nothing kept of it |
@@ -44,7 +45,10 @@
 //! | `verify` | the stack again, in two other ways |
 //! | [`resident`] | how much memory of its own the process has |
 //! | [`session`] | what the environment says of the collector |
+//! | `plan` | what mallow says of functions that are to be patched |
 //! | [`patches`] | functions of an allocator in the program are led to our hooks |
+//! | `asking` | mallow is asked about objects |
+//! | [`loads`] | objects that are there, and that come |
 //! | [`bootstrap`] | the start, in a process and in a forked child |
 //! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | who is calling, and may the call be recorded? |
@@ -60,6 +64,7 @@
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
+mod asking;
 pub mod bootstrap;
 pub mod bounds;
 pub mod calls;
@@ -69,16 +74,19 @@ mod collector_timeout;
 pub mod elf;
 pub mod found;
 pub mod from_scratch;
+pub mod loads;
 mod log_room;
 pub mod marks;
 pub mod memo;
 pub mod modules;
 pub mod named;
+mod near;
 pub mod nodes;
 pub mod objects;
 pub mod outside;
 pub mod patches;
 pub mod path_cache;
+mod plan;
 pub mod process;
 pub mod real;
 pub mod resident;

@@ -45,11 +45,11 @@ struct ProcmapQuery {
 
 /// A line of `/proc/self/maps`.
 #[derive(Clone, Copy, Default)]
-struct Mapping {
-    start: usize,
-    end: usize,
-    accessible: bool,
-    is_main_stack: bool,
+pub(crate) struct Mapping {
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) accessible: bool,
+    pub(crate) is_main_stack: bool,
 }
 
 impl StackRange {
@@ -164,21 +164,32 @@ fn query_one(fd: i32, address: usize) -> Option<Mapping> {
 
 /// Reads the mappings as text until the one around `sp`; gives the one below it too.
 fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
-    let Some(mut scratch) = sys::Scratch::map() else { return Default::default() };
+    let (mut below, mut found) = (Mapping::default(), Mapping::default());
+    each_mapping(fd, |mapping| {
+        if (mapping.start..mapping.end).contains(&sp) {
+            found = mapping;
+            return true;
+        }
+        below = mapping;
+        false
+    });
+    (below, found)
+}
+
+/// Visits the lines of `/proc/self/maps`, lowest address first, until `visit` gives true.
+pub(crate) fn each_mapping(fd: i32, mut visit: impl FnMut(Mapping) -> bool) {
+    let Some(mut scratch) = sys::Scratch::map() else { return };
     let buffer = scratch.bytes();
     let mut line = LineParser::default();
-    let mut below = Mapping::default();
     loop {
         let read = sys::read(fd, buffer);
         if read <= 0 {
-            return (below, Mapping::default());
+            return;
         }
         for &byte in first(&buffer[..], read as usize) {
-            let Some(mapping) = line.feed(byte) else { continue };
-            if (mapping.start..mapping.end).contains(&sp) {
-                return (below, mapping);
+            if line.feed(byte).is_some_and(&mut visit) {
+                return;
             }
-            below = mapping;
         }
     }
 }

@@ -178,7 +178,7 @@ pub struct ShadowBlock {
 /// thread may get its address. None when it was not counted when it was allocated.
 #[inline(always)]
 pub fn set_aside(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    forget(heap, address).map(|(size, tag)| ShadowBlock { size, tag })
+    forget(heap, address).or_else(|| forget_other(heap, address)).map(|(size, tag)| ShadowBlock { size, tag })
 }
 
 /// Puts a block back that was not freed after all.
@@ -239,6 +239,13 @@ fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
             word.write(tag | SIZE_MASK);
         }
     }
+}
+
+/// A library may give blocks by `malloc` and take them back by a function of its own, or the other way round.
+#[cold]
+#[inline(never)]
+fn forget_other(heap: Heap, address: usize) -> Option<(u64, u8)> {
+    forget(if heap == Heap::Malloc { Heap::Operators } else { Heap::Malloc }, address)
 }
 
 /// The size and tag of a block, which from now on is unknown.

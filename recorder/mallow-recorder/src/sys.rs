@@ -2,7 +2,10 @@
 //!
 //! Every function returns the kernel's answer, negative error numbers included.
 
+mod sockets;
+
 use core::arch::asm;
+pub use sockets::{Door, connect_at_once, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;
 const CLOSE: usize = 3;
@@ -18,9 +21,6 @@ const PWRITE64: usize = 18;
 const ACCESS: usize = 21;
 const MADVISE: usize = 28;
 const GETPID: usize = 39;
-const SOCKET: usize = 41;
-const CONNECT: usize = 42;
-const SENDMSG: usize = 46;
 const FCNTL: usize = 72;
 const FTRUNCATE: usize = 77;
 const READLINK: usize = 89;
@@ -28,6 +28,7 @@ const GETRUSAGE: usize = 98;
 const GETUID: usize = 102;
 const GETGID: usize = 104;
 const GETPPID: usize = 110;
+const ARCH_PRCTL: usize = 158;
 const GETTID: usize = 186;
 const FUTEX: usize = 202;
 const CLOCK_GETTIME: usize = 228;
@@ -94,21 +95,45 @@ impl Drop for Scratch {
     }
 }
 
-/// Maps a file, private and executable, at an address or not at all: whatever is there stays. Null when the kernel refuses.
-pub fn map_code(fd: i32, address: usize, bytes: usize) -> *mut u8 {
+/// Keeps addresses that nobody may use. Null when the kernel refuses.
+pub fn map_reserved(bytes: usize) -> *mut u8 {
+    const NONE: usize = 0;
+    const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
+    // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
+    let at = unsafe { call(MMAP, [0, bytes, NONE, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
+    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+}
+
+/// Maps a file, private and executable, over addresses that are kept; false when the kernel refuses.
+///
+/// # Safety
+/// They are kept by [`map_reserved`], and nobody else has been given them.
+pub unsafe fn map_code_over(fd: i32, address: usize, bytes: usize) -> bool {
+    const READ_EXECUTE: usize = 1 | 4;
+    const PRIVATE_FIXED: usize = 0x2 | 0x10;
+    // SAFETY: by contract it replaces what nobody uses.
+    unsafe { call(MMAP, [address, bytes, READ_EXECUTE, PRIVATE_FIXED, fd as usize, 0]) == address as isize }
+}
+
+/// Maps a file, private and executable, at an address or not at all: whatever is there stays.
+///
+/// # Errors
+/// The kernel's, which is `EEXIST` when something is there.
+pub fn map_code(fd: i32, address: usize, bytes: usize) -> Result<*mut u8, isize> {
+    const EEXIST: isize = -17;
     const READ_EXECUTE: usize = 1 | 4;
     const PRIVATE_FIXED_NOREPLACE: usize = 0x2 | 0x10_0000;
     // SAFETY: a mapping that replaces none disturbs nobody. A kernel that does not know the flag takes the address for a wish.
     let at = unsafe { call(MMAP, [address, bytes, READ_EXECUTE, PRIVATE_FIXED_NOREPLACE, fd as usize, 0]) };
     if at < 0 {
-        return core::ptr::null_mut();
+        return Err(at);
     }
     if at as usize != address {
         // SAFETY: our own mapping, seen by nobody.
         unsafe { unmap(at as *mut u8, bytes) };
-        return core::ptr::null_mut();
+        return Err(EEXIST);
     }
-    at as *mut u8
+    Ok(at as *mut u8)
 }
 
 /// Lets mapped code be written, as well as read and executed, or ends that.
@@ -251,6 +276,15 @@ pub fn open_own_memory() -> isize {
     let path = c"/proc/self/mem";
     // SAFETY: the path is a valid string for the call's duration.
     unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, READ_WRITE_CLOEXEC, 0, 0, 0]) }
+}
+
+/// Whether the processor keeps return addresses apart for this thread, and lets no function return elsewhere.
+pub fn has_shadow_stack() -> bool {
+    const ARCH_SHSTK_STATUS: usize = 0x5005;
+    let mut features = 0u64;
+    // SAFETY: the kernel writes a word, if it knows the question.
+    let answer = unsafe { call(ARCH_PRCTL, [ARCH_SHSTK_STATUS, (&raw mut features) as usize, 0, 0, 0, 0]) };
+    answer == 0 && features != 0
 }
 
 /// How many threads this process has; none when the kernel does not say.
@@ -454,72 +488,4 @@ impl Drop for Undisturbed {
     fn drop(&mut self) {
         set_blocked_signals(self.before);
     }
-}
-
-/// Where somebody listens.
-#[derive(Clone, Copy, Debug)]
-pub enum Door<'a> {
-    /// At a file.
-    File(&'a [u8]),
-    /// At an abstract name.
-    Name(&'a [u8]),
-}
-
-/// Sends one message with one file descriptor over a Unix socket, and closes the socket.
-///
-/// Gives false when nobody listens there.
-pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
-    const UNIX: usize = 1;
-    const SEQPACKET_CLOEXEC: usize = 5 | 0x80000;
-    const INTERRUPTED: isize = -4;
-    // struct sockaddr_un: the family, a zero byte that says "abstract", the name.
-    let mut address = [0u8; 110];
-    address[0] = UNIX as u8;
-    let (begin, name) = match to {
-        Door::File([]) => return false,
-        Door::File(path) => (2, path),
-        Door::Name(name) => (3, name),
-    };
-    let bytes = begin + name.len().min(address.len() - begin);
-    address.iter_mut().skip(begin).zip(name).for_each(|(place, byte)| *place = *byte);
-    // SAFETY: creates a descriptor of ours.
-    let socket = unsafe { call(SOCKET, [UNIX, SEQPACKET_CLOEXEC, 0, 0, 0, 0]) };
-    if socket < 0 {
-        return false;
-    }
-    // Where many stand before the door it is waited for, and a signal is no reason to go away.
-    let connected = loop {
-        // SAFETY: the kernel reads the address.
-        let connected =
-            unsafe { call(CONNECT, [socket as usize, address.as_ptr() as usize, bytes, 0, 0, 0]) };
-        if connected != INTERRUPTED {
-            break connected;
-        }
-    };
-    let sent = connected == 0 && send(socket as i32, message, fd);
-    close(socket as i32);
-    sent
-}
-
-fn send(socket: i32, message: &[u8], fd: i32) -> bool {
-    /// struct cmsghdr with one descriptor, padded to 8 bytes.
-    #[repr(C)]
-    struct Rights {
-        bytes: usize,
-        level: i32,
-        kind: i32,
-        fd: i32,
-        pad: i32,
-    }
-    const SOL_SOCKET: i32 = 1;
-    const SCM_RIGHTS: i32 = 1;
-    const NOSIGNAL: usize = 0x4000;
-    let rights = Rights { bytes: 20, level: SOL_SOCKET, kind: SCM_RIGHTS, fd, pad: 0 };
-    let vector = [message.as_ptr() as usize, message.len()];
-    // struct msghdr: name, name bytes, vectors, vector count, control, control bytes, flags.
-    let header =
-        [0, 0, vector.as_ptr() as usize, 1, core::ptr::from_ref(&rights) as usize, size_of::<Rights>(), 0];
-    // SAFETY: the kernel reads the structures, all of which outlive the call.
-    let sent = unsafe { call(SENDMSG, [socket as usize, header.as_ptr() as usize, NOSIGNAL, 0, 0, 0]) };
-    sent == message.len() as isize
 }

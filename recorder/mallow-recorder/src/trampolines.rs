@@ -18,7 +18,7 @@ use mallow_wire::patches::{Arguments, Call, MOVED_BYTES_MAX, STEPS_MAX, Step};
 
 /// What a hook knows of the function that it stands in front of.
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patched {
     /// Its instructions: calling them is calling the function.
     pub real: usize,
@@ -39,31 +39,77 @@ pub const MOVED_OFFSET: usize = 24;
 /// Bytes of a slot.
 pub const SLOT_BYTES: usize = (MOVED_OFFSET + MOVED_BYTES_MAX).next_multiple_of(32);
 
-static START: AtomicUsize = AtomicUsize::new(0);
-static COUNT: AtomicUsize = AtomicUsize::new(0);
-static PATCHED: AtomicPtr<Patched> = AtomicPtr::new(core::ptr::null_mut());
+/// The slots of one object. They stay when it is unloaded, and nobody comes there any more.
+struct Region {
+    start: AtomicUsize,
+    count: AtomicUsize,
+    patched: AtomicPtr<Patched>,
+}
 
-/// Makes the slots known that begin at `start`.
+/// The most objects with patches.
+pub const REGIONS_MAX: usize = 256;
+
+static REGIONS: [Region; REGIONS_MAX] = [const {
+    Region {
+        start: AtomicUsize::new(0),
+        count: AtomicUsize::new(0),
+        patched: AtomicPtr::new(core::ptr::null_mut()),
+    }
+}; REGIONS_MAX];
+static REGION_COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether there is room for another object's slots.
+pub fn has_room() -> bool {
+    REGION_COUNT.load(Ordering::Relaxed) < REGIONS_MAX
+}
+
+/// Makes the slots known that begin at `start`, one object's after the other's; while there is room.
 ///
 /// # Safety
-/// `patched` points at the descriptions of as many functions, which stay there.
+/// `patched` points at the descriptions of as many functions, which stay there. One thread at a time does this.
 pub unsafe fn note(start: usize, patched: *mut Patched, count: usize) {
-    PATCHED.store(patched, Ordering::Relaxed);
-    START.store(start, Ordering::Relaxed);
-    COUNT.store(count, Ordering::Release);
+    let known = REGION_COUNT.load(Ordering::Relaxed);
+    if let Some(region) = REGIONS.get(known) {
+        region.patched.store(patched, Ordering::Relaxed);
+        region.start.store(start, Ordering::Relaxed);
+        region.count.store(count, Ordering::Relaxed);
+        REGION_COUNT.store(known + 1, Ordering::Release);
+    }
+}
+
+/// The slots of as many functions of which the first begins at `entry`, and their descriptions: the addresses of both.
+pub fn of(entry: usize, count: usize) -> Option<(usize, usize)> {
+    let known = REGION_COUNT.load(Ordering::Acquire);
+    let is_its = |region: &&Region| {
+        // SAFETY: there is a description of each function.
+        let begins_with = || unsafe { (*region.patched.load(Ordering::Relaxed)).entry };
+        region.count.load(Ordering::Relaxed) == count && count > 0 && begins_with() == entry
+    };
+    let region = first(&REGIONS, known).iter().find(is_its)?;
+    Some((region.start.load(Ordering::Relaxed), region.patched.load(Ordering::Relaxed) as usize))
+}
+
+/// The function of the slot in which an address lies, and where in it.
+fn slot_around(address: usize) -> Option<(&'static Patched, usize)> {
+    let known = REGION_COUNT.load(Ordering::Acquire);
+    first(&REGIONS, known).iter().find_map(|region| {
+        let offset = address.wrapping_sub(region.start.load(Ordering::Relaxed));
+        let slot = offset / SLOT_BYTES;
+        // SAFETY: there are so many descriptions.
+        (slot < region.count.load(Ordering::Relaxed))
+            .then(|| (unsafe { &*region.patched.load(Ordering::Relaxed).add(slot) }, offset % SLOT_BYTES))
+    })
+}
+
+/// Whether an address lies in a slot.
+pub fn is_one(address: usize) -> bool {
+    slot_around(address).is_some()
 }
 
 /// The instruction that an interrupted one stands for: itself, but for those of trampolines.
 #[inline]
 pub fn original(pc: usize) -> usize {
-    let offset = pc.wrapping_sub(START.load(Ordering::Relaxed));
-    let (slot, count) = (offset / SLOT_BYTES, COUNT.load(Ordering::Acquire));
-    if slot >= count {
-        return pc;
-    }
-    // SAFETY: there are so many descriptions.
-    let patched = unsafe { &*PATCHED.load(Ordering::Relaxed).add(slot) };
-    original_in(patched, offset % SLOT_BYTES)
+    slot_around(pc).map_or(pc, |(patched, offset)| original_in(patched, offset))
 }
 
 fn original_in(patched: &Patched, offset: usize) -> usize {

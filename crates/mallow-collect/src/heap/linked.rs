@@ -100,7 +100,7 @@ impl Executables {
 /// Adds which functions of the allocator cannot be patched.
 fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
     let image = path.filter(|_| linked.allocator.is_some());
-    let image = image.and_then(|path| Image::examine(path, false));
+    let image = image.and_then(Image::examine);
     Linked { unseen: image.map(|image| image.unseen).unwrap_or_default(), ..linked }
 }
 

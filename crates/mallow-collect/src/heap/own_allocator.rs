@@ -10,6 +10,8 @@ use mallow_wire::shared::Header;
 pub struct OwnAllocator {
     /// Such as `mimalloc`; `malloc` for one that goes by that name.
     pub name: String,
+    /// The library that it is in; none for the executable.
+    pub library: Option<String>,
     /// Why they do not.
     pub why: NotSeen,
 }
@@ -18,7 +20,7 @@ pub struct OwnAllocator {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotSeen {
     /// Nobody could look into the executable before it ran.
-    NotNamed,
+    NotLookedAt,
     /// Some of its functions cannot be patched.
     Functions(Vec<Unseen>),
     /// In memory it is not what it is in its file.
@@ -41,17 +43,19 @@ impl OwnAllocator {
             PATCHES_REFUSED => NotSeen::Refused,
             PATCHES_THREADS => NotSeen::Threads,
             _ if !linked.unseen.is_empty() => NotSeen::Functions(linked.unseen.clone()),
-            _ => NotSeen::NotNamed,
+            _ => NotSeen::NotLookedAt,
         };
-        Some(OwnAllocator { name: name.to_owned(), why })
+        Some(OwnAllocator { name: name.to_owned(), library: None, why })
     }
 
     /// What is to be said of its process.
     pub(crate) fn sentence(&self, pid: u32) -> String {
         let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
         let (why, cure) = self.why.told();
+        let who =
+            self.library.as_deref().map_or("its executable".to_owned(), |name| format!("its library {name}"));
         format!(
-            "process {pid}: its executable {brings} {}, {why}, so its figures are not those of its heap; {cure}",
+            "process {pid}: {who} {brings} {}, {why}, so its figures are not those of its heap; {cure}",
             self.name
         )
     }
@@ -62,8 +66,8 @@ impl NotSeen {
     fn told(&self) -> (String, &'static str) {
         const SHARED: &str = "link it against the allocator's shared library, or without it, to record it";
         match self {
-            NotSeen::NotNamed => (
-                "which could not be looked at before it ran, because the command does not name it".to_owned(),
+            NotSeen::NotLookedAt => (
+                "which could not be looked at before it ran, because the command does not name it and it cannot ask mallow".to_owned(),
                 "name the executable in the command, or link it against the allocator's shared library",
             ),
             NotSeen::Functions(unseen) => (format!("not all of which can be seen ({})", list(unseen)), SHARED),
@@ -102,7 +106,11 @@ mod tests {
     #[test]
     fn functions_are_named_and_many_are_counted() {
         let unseen = |name: &str| Unseen { function: name.to_owned(), reason: "it is too short" };
-        let own = |unseen| OwnAllocator { name: "malloc".to_owned(), why: NotSeen::Functions(unseen) };
+        let own = |unseen| OwnAllocator {
+            name: "malloc".to_owned(),
+            library: None,
+            why: NotSeen::Functions(unseen),
+        };
         assert_eq!(
             own(vec![unseen("free")]).sentence(7),
             "process 7: its executable brings its own malloc, not all of which can be seen (free: it is too short), so its figures \

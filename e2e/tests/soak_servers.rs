@@ -84,6 +84,30 @@ fn a_server_that_dies_half_way_proves_nothing() {
     assert_eq!(running("soak-server --mode dies"), [] as [&str; 0]);
 }
 
+/// `--max-time` is an end, whatever is under way then.
+#[test]
+fn a_server_that_takes_its_time_is_not_waited_for() {
+    let (port, workshop) = (free_port(), Workshop::new("soak-slow"));
+    let script = workshop.file("slow.py");
+    let slow = "import http.server, sys, time\n\
+                class Slow(http.server.BaseHTTPRequestHandler):\n\
+                \x20   def do_GET(self):\n\
+                \x20       time.sleep(60)\n\
+                http.server.ThreadingHTTPServer(('127.0.0.1', int(sys.argv[1])), Slow).serve_forever()\n";
+    fs::write(&script, slow).unwrap();
+    let server = ["python3", &script.to_string_lossy(), &port.to_string()];
+    let word = format!("60.1{port}");
+    for work in [&[][..], &["--exec", &format!("sleep {word}")]] {
+        let url = format!("http://127.0.0.1:{port}/");
+        let (mut mallow, started) = (run::mallow(), Instant::now());
+        mallow.args(["soak", "--max-time", "2s", "--ready", &format!("port:{port}")]);
+        mallow.args(if work.is_empty() { vec!["--url", &url] } else { work.to_vec() });
+        let finished = run::finish(mallow.arg("--").args(server)).ended(Exit::Status(3));
+        assert!(started.elapsed() < Duration::from_secs(20), "{:?}\n{finished}", started.elapsed());
+        assert_eq!(running(&word), [] as [&str; 0], "{finished}");
+    }
+}
+
 #[test]
 fn a_server_that_answers_500_proves_nothing() {
     let mode = mode("errors");

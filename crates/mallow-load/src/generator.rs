@@ -94,7 +94,7 @@ impl Generator {
     }
 
     /// What another thread sets to true to end the run under way before its time, and every later one: no request begins
-    /// any more, those under way are waited for.
+    /// any more; those under way are waited for a second longer, and then given up and not counted.
     pub fn stopper(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopped)
     }

@@ -260,6 +260,25 @@ fn a_stall_holds_up_all_that_was_due_meanwhile() {
 }
 
 #[test]
+fn a_run_that_is_stopped_waits_a_second_and_no_longer() {
+    let server = Server::start(|request| {
+        // Twenty come at once, the others later than anybody waits.
+        if request.number < 20 { Reply::Answer(200, "") } else { Reply::Late(Duration::from_secs(20)) }
+    });
+    let mut generator = Generator::start(load(server.address, 4)).unwrap();
+    let stopper = generator.stopper();
+    std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(500));
+        stopper.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let begun = std::time::Instant::now();
+    let metrics = generator.run(Amount::Requests(1000), None);
+    let took = begun.elapsed();
+    assert!((Duration::from_millis(1500)..Duration::from_secs(5)).contains(&took), "{took:?}");
+    assert_eq!((metrics.requests, metrics.succeeded), (20, 20));
+}
+
+#[test]
 fn nonsense_is_refused() {
     let address: SocketAddr = "127.0.0.1:9".parse().unwrap();
     let fault = |load: Load| match Generator::start(load) {

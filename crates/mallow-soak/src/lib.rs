@@ -5,6 +5,7 @@
 //! `mallow-evidence`'s, the verdict `mallow-growth`'s: this crate brings them together and owns the server's life. It never
 //! ends a process that it did not start, and leaves none behind.
 
+mod deadline;
 mod error;
 mod growth;
 mod holders;
@@ -16,6 +17,7 @@ mod processes;
 mod readiness;
 mod runtime;
 mod server;
+mod shell;
 mod snapshots;
 mod soak;
 mod sockets;

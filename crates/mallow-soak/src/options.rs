@@ -86,7 +86,7 @@ pub struct SoakOptions {
     pub burst: bool,
     /// How long the server is left alone before the load, and again after it.
     pub idle: Duration,
-    /// No iteration begins after so long.
+    /// When it ends, counted from when the server is ready: no work is done later, and time is left to leave the server alone once more.
     pub max_time: Option<Duration>,
     /// A long run: as many iterations as fit into this time, whatever the verdict.
     pub long: Option<Duration>,
@@ -121,6 +121,11 @@ pub struct SoakOptions {
 }
 
 impl SoakOptions {
+    /// How long it may work: what the server is left alone for at the end is not in it.
+    pub(crate) fn work_time_max(&self) -> Option<Duration> {
+        Some(self.max_time?.saturating_sub(self.idle))
+    }
+
     /// Our own load, when there is one.
     pub(crate) fn load(&self) -> Option<&Load> {
         match &self.work {

@@ -1,5 +1,6 @@
 //! The phases between the server's start and its end.
 
+use crate::deadline::Deadline;
 use crate::error::SoakError;
 use crate::growth::KeptHeaps;
 use crate::journal::Journal;
@@ -10,7 +11,6 @@ use crate::server::Running;
 use crate::work::{Worker, natural_amount};
 use mallow_evidence::{LoadMetrics, Memory, Phase, Progress, Sample, evidence};
 use mallow_growth::{Verdict, judge};
-use mallow_launch::Interrupts;
 use mallow_load::Amount;
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(crate) struct Phases<'a> {
     pub(crate) server: Running,
     pub(crate) worker: Worker,
     pub(crate) runtimes: Runtimes,
-    pub(crate) interrupts: &'a Interrupts,
+    pub(crate) deadline: Deadline<'a>,
     pub(crate) journal: Option<Journal>,
     /// Those of this server, in the order of time.
     pub(crate) samples: Vec<Sample>,
@@ -75,15 +75,8 @@ impl Phases<'_> {
 
     /// Whether another iteration may begin.
     fn goes_on(&self) -> bool {
-        let is_time_up = |limit: Option<Duration>| limit.is_some_and(|limit| self.begun.elapsed() >= limit);
-        !self.is_cancelled()
-            && !is_time_up(self.options.max_time)
-            && !is_time_up(self.options.long)
-            && !self.server.has_ended()
-    }
-
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.interrupts.heard() > 0
+        let is_long_enough = self.options.long.is_some_and(|long| self.begun.elapsed() >= long);
+        !self.deadline.is_over() && !is_long_enough && !self.server.has_ended()
     }
 
     pub(crate) fn measured(&self) -> usize {
@@ -153,10 +146,13 @@ impl Phases<'_> {
         amount: Option<Amount>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Result<(), SoakError> {
-        let interrupts = self.interrupts;
-        let load = self.worker.run(amount, phase == Phase::Burst, &|| interrupts.heard() > 0);
+        let deadline = self.deadline;
+        let load = self.worker.run(amount, phase == Phase::Burst, &|| deadline.is_over());
         if !self.options.keep_connections {
             self.worker.close();
+        }
+        if load.requests == 0 && deadline.is_over() {
+            return Ok(());
         }
         let seen = self.observer().at_rest(phase, Some(load));
         self.note(seen, progress)
@@ -164,7 +160,7 @@ impl Phases<'_> {
 
     /// The server when nothing is asked of it: what grows now grows with time.
     fn control(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
-        if self.options.idle.is_zero() || self.server.has_ended() || self.is_cancelled() {
+        if self.options.idle.is_zero() || self.server.has_ended() || self.deadline.is_cancelled() {
             return Ok(());
         }
         self.worker.close();

@@ -36,8 +36,11 @@ pub(crate) fn of_grown_heap(
         return Ok(None);
     };
     let Some((pid, runtime, bytes)) = grown(&phases.samples) else { return Ok(None) };
-    if phases.is_cancelled() || phases.server.has_ended() {
+    if phases.deadline.is_cancelled() || phases.server.has_ended() {
         return Ok(None);
+    }
+    if phases.deadline.is_over() {
+        return Err(OUT_OF_TIME.to_owned());
     }
     let bytes_max = phases.options.snapshot_heap_bytes_max;
     if bytes > bytes_max {
@@ -55,12 +58,19 @@ pub(crate) fn of_grown_heap(
     let (before, after) = (file("before"), file("after"));
     take(phases, pid, &before).map_err(failed)?;
     let requests = work(phases);
-    if phases.is_cancelled() {
+    if phases.deadline.is_cancelled() {
         return Err(failed("interrupted".to_owned()));
+    }
+    if requests == 0 {
+        return Err(OUT_OF_TIME.to_owned());
     }
     take(phases, pid, &after).map_err(failed)?;
     Ok(Some(HeapSnapshots { pid, runtime, before, after, requests }))
 }
+
+/// They need work in between.
+const OUT_OF_TIME: &str =
+    "--max-time leaves no time for two snapshots of the heap, which would name the class that grows";
 
 /// The managed heap grows, or may be what grows of a server that leaks.
 fn is_worth_it(conclusion: &Conclusion, least: f64) -> bool {
@@ -118,11 +128,11 @@ fn work(phases: &mut Phases<'_>) -> u64 {
     let iterations = (phases.measured() / ITERATIONS_PART).max(ITERATIONS_MIN);
     let mut requests = 0;
     for _ in 0..iterations {
-        if phases.is_cancelled() || phases.server.has_ended() {
+        if phases.deadline.is_over() || phases.server.has_ended() {
             break;
         }
-        let interrupts = phases.interrupts;
-        requests += phases.worker.run(phases.amount, false, &|| interrupts.heard() > 0).succeeded;
+        let deadline = phases.deadline;
+        requests += phases.worker.run(phases.amount, false, &|| deadline.is_over()).succeeded;
     }
     requests
 }

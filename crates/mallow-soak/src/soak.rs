@@ -1,5 +1,6 @@
 //! A soak from start to end: what is prepared, what is put together, and that nothing is left behind.
 
+use crate::deadline::Deadline;
 use crate::error::SoakError;
 use crate::growth::{KeptHeaps, mapping_growth};
 use crate::journal::Journal;
@@ -50,19 +51,20 @@ pub fn soak(
     warnings.extend(unverified(options));
     let head = head(options, worker.in_words(options), server.pid());
     let (journal, read) = open_journal(options, &head)?;
+    let begun = Instant::now();
     let mut phases = Phases {
         options,
         server,
         worker,
         runtimes,
-        interrupts: &interrupts,
+        deadline: Deadline { interrupts: &interrupts, end: options.work_time_max().map(|time| begun + time) },
         journal,
         samples: Vec::new(),
         looks: KeptHeaps::default(),
         server_number: 1,
         number: 0,
         seconds_before: 0.0,
-        begun: Instant::now(),
+        begun,
         amount: options.amount,
     };
     if let Some(read) = read {
@@ -158,7 +160,7 @@ fn conclude(
         let (pids, _) = phases.server.processes();
         phases.runtimes.write_code_names(&pids, CODE_NAMES_PATIENCE);
     }
-    let Phases { options, mut server, samples, looks, begun, interrupts, .. } = phases;
+    let Phases { options, mut server, samples, looks, begun, deadline, .. } = phases;
     let unrecorded = match options.server {
         _ if server.watched().is_some() => None,
         Server::Pid(_) => Some(Unrecorded::Running),
@@ -194,7 +196,7 @@ fn conclude(
     }
     warnings.extend(only_refusals(&samples));
     warnings.extend(replaced(&samples));
-    if interrupts.heard() > 0 {
+    if deadline.is_cancelled() {
         warnings.push("interrupted: the verdict is about what was seen until then".to_owned());
     }
     let mappings =

@@ -2,11 +2,11 @@
 
 use crate::error::SoakError;
 use crate::options::{Ready, SoakOptions, Work};
+use crate::shell;
 use mallow_evidence::{LatencyMetrics, LoadMetrics};
 use mallow_load::{Amount, Generator, Latency, Load, Metrics, Protocol, check_endpoint, outside};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -44,16 +44,18 @@ impl Worker {
         &mut self,
         amount: Option<Amount>,
         burst: bool,
-        is_cancelled: &(dyn Fn() -> bool + Sync),
+        is_over: &(dyn Fn() -> bool + Sync),
     ) -> LoadMetrics {
         match self {
             Worker::Http { generator, connections, accepted } => {
                 let amount = amount.unwrap_or(Amount::Duration(NATURAL));
                 let more = burst.then_some(*connections + connections.div_ceil(2));
-                of_generator(&run_unless(generator, amount, more, is_cancelled), accepted)
+                of_generator(&run_unless(generator, amount, more, is_over), accepted)
             }
-            Worker::Command(command) => of_command(command, amount, is_cancelled),
-            Worker::External { template, url, workers } => of_outside(template, url, *workers, amount),
+            Worker::Command(command) => of_command(command, amount, is_over),
+            Worker::External { template, url, workers } => {
+                of_outside(template, url, *workers, amount, is_over)
+            }
         }
     }
 
@@ -75,26 +77,26 @@ impl Worker {
     }
 }
 
-/// Sends load until that is done or cancelled.
+/// Sends load until that is done, or there is no time for it.
 fn run_unless(
     generator: &mut Generator,
     amount: Amount,
     connections: Option<u32>,
-    is_cancelled: &(dyn Fn() -> bool + Sync),
+    is_over: &(dyn Fn() -> bool + Sync),
 ) -> Metrics {
     const LOOK: Duration = Duration::from_millis(20);
-    let (stopper, is_over) = (generator.stopper(), AtomicBool::new(false));
+    let (stopper, is_done) = (generator.stopper(), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
-            while !is_over.load(Ordering::Relaxed) {
-                if is_cancelled() {
+            while !is_done.load(Ordering::Relaxed) {
+                if is_over() {
                     stopper.store(true, Ordering::Relaxed);
                 }
                 std::thread::park_timeout(LOOK);
             }
         });
         let metrics = generator.run(amount, connections);
-        is_over.store(true, Ordering::Relaxed);
+        is_done.store(true, Ordering::Relaxed);
         watcher.thread().unpark();
         metrics
     })
@@ -181,7 +183,7 @@ fn of_other(latency: outside::ExternalLatency) -> Option<LatencyMetrics> {
 }
 
 /// A command is a request; so many of them as the amount says, or one.
-fn of_command(command: &str, amount: Option<Amount>, is_cancelled: &dyn Fn() -> bool) -> LoadMetrics {
+fn of_command(command: &str, amount: Option<Amount>, is_over: &(dyn Fn() -> bool + Sync)) -> LoadMetrics {
     let begun = Instant::now();
     let goes_on = |done: u64| match amount {
         Some(Amount::Requests(wanted)) => done < wanted,
@@ -189,13 +191,15 @@ fn of_command(command: &str, amount: Option<Amount>, is_cancelled: &dyn Fn() -> 
         None => done == 0,
     };
     let mut metrics = LoadMetrics::default();
-    while goes_on(metrics.requests) && !is_cancelled() {
-        metrics.requests += 1;
-        match shell(command) {
-            Ok(outcome) if outcome.status.success() => metrics.succeeded += 1,
-            Ok(outcome) => *metrics.failures.entry(outcome.status.to_string()).or_default() += 1,
+    while goes_on(metrics.requests) && !is_over() {
+        match shell::run(command, is_over) {
+            Ok(Some((status, _))) if status.success() => metrics.succeeded += 1,
+            Ok(Some((status, _))) => *metrics.failures.entry(status.to_string()).or_default() += 1,
+            // It was not done, and not asked for any more.
+            Ok(None) => break,
             Err(error) => *metrics.failures.entry(error.to_string()).or_default() += 1,
         }
+        metrics.requests += 1;
     }
     timed(metrics, begun)
 }
@@ -206,16 +210,20 @@ fn timed(mut metrics: LoadMetrics, begun: Instant) -> LoadMetrics {
     metrics
 }
 
-fn shell(command: &str) -> std::io::Result<std::process::Output> {
-    Command::new("sh").arg("-c").arg(command).stdin(Stdio::null()).stderr(Stdio::inherit()).output()
-}
-
-fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> LoadMetrics {
+fn of_outside(
+    template: &str,
+    url: &str,
+    workers: u32,
+    amount: Option<Amount>,
+    is_over: &(dyn Fn() -> bool + Sync),
+) -> LoadMetrics {
     let command = filled(template, url, workers, amount);
     let begun = Instant::now();
     let mut metrics = LoadMetrics::default();
-    let outcome = match shell(&command) {
-        Ok(outcome) => outcome,
+    let (status, printed) = match shell::run(&command, is_over) {
+        Ok(Some(ended)) => ended,
+        // What it had asked until then nobody knows.
+        Ok(None) => return metrics,
         Err(error) => {
             metrics.requests = 1;
             metrics.failures.insert(error.to_string(), 1);
@@ -223,12 +231,12 @@ fn of_outside(template: &str, url: &str, workers: u32, amount: Option<Amount>) -
         }
     };
     let mut metrics = timed(metrics, begun);
-    if !outcome.status.success() {
-        metrics.failures.insert(format!("the load generator: {}", outcome.status), 1);
+    if !status.success() {
+        metrics.failures.insert(format!("the load generator: {status}"), 1);
         metrics.requests = 1;
         return metrics;
     }
-    let told = outside::read(&String::from_utf8_lossy(&outcome.stdout)).unwrap_or_default();
+    let told = outside::read(&String::from_utf8_lossy(&printed)).unwrap_or_default();
     let Some(requests) = told.requests else {
         return LoadMetrics { requests: 1, succeeded: 1, uncounted: true, ..metrics };
     };
@@ -293,7 +301,12 @@ mod tests {
         assert_eq!((metrics.requests, metrics.succeeded), (2, 0));
         assert_eq!(metrics.failures["exit status: 3"], 2);
         assert_eq!(of_command("true", None, &|| false).succeeded, 1);
-        let unknown = of_outside("echo done", "", 1, None);
+        let unknown = of_outside("echo done", "", 1, None, &|| false);
         assert!(unknown.uncounted && unknown.succeeded == 1);
+        let begun = Instant::now();
+        let is_over = || begun.elapsed() > Duration::from_millis(200);
+        let cut_short = of_command("test -z \"$(sleep 0.01)\"", Some(Amount::Requests(1_000_000)), &is_over);
+        assert!((1..50).contains(&cut_short.requests) && cut_short.failures.is_empty(), "{cut_short:?}");
+        assert_eq!(of_outside("sleep 60", "", 1, None, &is_over), LoadMetrics::default());
     }
 }

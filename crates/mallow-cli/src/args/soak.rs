@@ -165,7 +165,7 @@ pub(crate) struct LowPhases {
     /// How long the server is left alone before the load, and again after it (2s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) idle: Option<Duration>,
-    /// Begin no iteration after this time
+    /// End after this time, counted from when the server is ready; what is under way is given up
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) max_time: Option<Duration>,
     /// Go on for this time, such as 8h, whatever the verdict

@@ -66,7 +66,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
         extend: !low.phases.no_extend,
         warm_up: low.phases.warm_up.unwrap_or(2),
         burst: !low.phases.no_burst,
-        idle: low.phases.idle.unwrap_or(Duration::from_secs(2)),
+        idle: idle(low)?,
         max_time: low.phases.max_time,
         long: low.phases.long,
         ready_timeout: low.server.ready_timeout.unwrap_or(Duration::from_secs(30)),
@@ -114,6 +114,21 @@ pub(crate) fn rules(low: &LowSoak) -> Result<Rules, Failure> {
         )));
     }
     Ok(rules)
+}
+
+/// How long the server is left alone, before the load and behind it: with the load all of it has to fit into the time there is.
+fn idle(low: &LowSoak) -> Result<Duration, Failure> {
+    const IDLE: Duration = Duration::from_secs(2);
+    /// The part of all time that is enough for it where nobody asks for more.
+    const PART: u32 = 8;
+    let (given, all) = (low.phases.idle, low.phases.max_time.unwrap_or(Duration::MAX));
+    match given {
+        Some(given) if given.saturating_mul(2) >= all => Err(Failure::new(format!(
+            "--max-time {all:?} leaves no time for the load beside --idle {given:?}, which is spent twice."
+        ))),
+        Some(given) => Ok(given),
+        None => Ok(IDLE.min(all / PART)),
+    }
 }
 
 /// Whether an address is needed that nobody gave.

@@ -210,6 +210,16 @@ fn flags_say_how_tls_is_spoken() {
 }
 
 #[test]
+fn the_time_that_there_is_holds_the_idle_server_twice_and_the_load() {
+    let idle = |words: &[&str]| planned(&[words, &["--", "s"]].concat(), &[]).map(|plan| plan.options.idle);
+    assert_eq!(idle(&["--max-time", "1min"]), Ok(Duration::from_secs(2)));
+    assert_eq!(idle(&["--max-time", "2s"]), Ok(Duration::from_millis(250)));
+    assert_eq!(idle(&["--max-time", "2s", "--idle", "900ms"]), Ok(Duration::from_millis(900)));
+    let refused = "--max-time 2s leaves no time for the load beside --idle 1s, which is spent twice.";
+    assert_eq!(idle(&["--max-time", "2s", "--idle", "1s"]), Err(refused.to_owned()));
+}
+
+#[test]
 fn limits_are_rules() {
     let words =
         ["--threshold", "1B/req", "--max-growth", "2", "--max-retained", "1MiB", "--memory-limit", "1GiB"];

@@ -60,12 +60,17 @@ impl Plan {
         Plan { stopped: Arc::clone(stopped), ..self }
     }
 
+    /// Whether somebody wants no request to begin any more.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+    }
+
     /// The next request of the worker `index` that took `taken` before, seen at `now`; none when it is done.
     ///
     /// With a rate, each worker owns every `workers`th slot of the schedule, so that a server that stalls one of them
     /// makes that one late and is seen to. Without, whoever is free takes the next.
     pub(crate) fn next(&self, index: u32, taken: u64, now: Instant) -> Option<Slot> {
-        if self.end.is_some_and(|end| now >= end) || self.stopped.load(Ordering::Relaxed) {
+        if self.end.is_some_and(|end| now >= end) || self.is_stopped() {
             return None;
         }
         let Some(interval_ns) = self.interval_ns else {

@@ -51,6 +51,10 @@ impl Worker {
         Worker { index, cursor, wire, timer: Timer::new(setup.timeout) }
     }
 
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
     /// Takes part in a run until there is nothing left to ask.
     pub(crate) async fn work(mut self, run: Rc<Run>) -> Worker {
         let mut taken = 0;

@@ -7,13 +7,19 @@ use super::stats::Stats;
 use super::worker::{Run, Wire, Worker};
 use crate::Protocol;
 use std::cell::RefCell;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::{JoinSet, LocalSet};
+
+/// How often one looks whether a run was stopped.
+const STOPPED_LOOK: Duration = Duration::from_millis(50);
+/// How long requests that are under way then may still take.
+const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What a thread is told.
 #[derive(Debug)]
@@ -70,14 +76,11 @@ impl Crew {
         let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, stats });
         // Lets the runtime look at connections that the server closed since the last run.
         tokio::task::yield_now().await;
-        let tasks: Vec<_> =
-            self.workers.drain(..).map(|worker| spawn_local(worker.work(Rc::clone(&run)))).collect();
-        for task in tasks {
-            // Dropped at once, a task's remains would hold on to the tally.
-            if let Ok(worker) = task.await {
-                self.workers.push(worker);
-            }
+        let mut tasks = JoinSet::new();
+        for worker in self.workers.drain(..) {
+            let _ = tasks.spawn_local(worker.work(Rc::clone(&run)));
         }
+        self.workers = joined(tasks, &run.plan).await;
         let mut stats = run.stats.replace(Stats::new(false));
         stats.cpu = thread_cpu().saturating_sub(cpu);
         stats.wall = wall.elapsed();
@@ -116,6 +119,34 @@ impl Crew {
             channel.close().await;
         }
     }
+}
+
+/// The workers when they are done, in their order. Of a run that was stopped those are missing that still wait for an answer a while later:
+/// a server may take as long as it likes, and whoever stopped it does not want to wait.
+async fn joined(mut tasks: JoinSet<Worker>, plan: &Plan) -> Vec<Worker> {
+    let mut workers = Vec::with_capacity(tasks.len());
+    let mut is_given_up = false;
+    let mut patience = pin!(async {
+        while !plan.is_stopped() {
+            tokio::time::sleep(STOPPED_LOOK).await;
+        }
+        tokio::time::sleep(STOPPED_PATIENCE).await;
+    });
+    loop {
+        tokio::select! {
+            ended = tasks.join_next() => match ended {
+                Some(Ok(worker)) => workers.push(worker),
+                Some(Err(_)) => {}
+                None => break,
+            },
+            () = &mut patience, if !is_given_up => {
+                is_given_up = true;
+                tasks.abort_all();
+            }
+        }
+    }
+    workers.sort_unstable_by_key(Worker::index);
+    workers
 }
 
 /// Processor time that this thread has used.

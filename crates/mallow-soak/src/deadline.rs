@@ -1,0 +1,38 @@
+//! When a soak has to end: somebody said so, or its time is up.
+
+use mallow_launch::Interrupts;
+use std::time::Instant;
+
+/// Asked wherever something might go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline<'a> {
+    pub(crate) interrupts: &'a Interrupts,
+    /// No work is done from then on.
+    pub(crate) end: Option<Instant>,
+}
+
+impl Deadline<'_> {
+    /// Somebody wants an end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.interrupts.heard() > 0
+    }
+
+    /// There is no time for more work.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_cancelled() || self.end.is_some_and(|end| Instant::now() >= end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn an_end_is_over_when_its_time_has_come() {
+        let interrupts = Interrupts::ignored();
+        let at = |end: Option<Instant>| Deadline { interrupts: &interrupts, end }.is_over();
+        let now = Instant::now();
+        assert_eq!([at(None), at(Some(now)), at(Some(now + Duration::from_secs(60)))], [false, true, false]);
+    }
+}

@@ -4,53 +4,56 @@
 //! met again, mostly at the same addresses.
 
 use mallow_trace::{MappedModule, SymbolKey};
-use std::collections::BTreeMap;
 
-/// The modules of a process by what they cover.
+/// The modules of a process by what they cover: a tree over the pieces of the address space between their ends. However they lie upon each other, a
+/// module stands at no more than twice as many places as the tree is high, and an address is looked up at one for each level.
 #[derive(Clone, Debug)]
 pub(crate) struct ModuleMap {
-    /// By their first address.
-    ranges: Vec<Range>,
-}
-
-/// A piece of the address space that modules covered, one after the other.
-#[derive(Clone, Debug)]
-struct Range {
-    start_avma: u64,
-    end_avma: u64,
-    /// The furthest end of this range and those before it.
-    reach_avma: u64,
-    /// The generation in which each module was met, and its index, ascending.
-    met: Vec<(u64, usize)>,
+    /// Where pieces begin, ascending.
+    begins: Vec<u64>,
+    /// The tree, as an array with its root at 1: at each place those that cover all of its pieces, and not all of its parent's, each with the generation
+    /// in which it was met, ascending.
+    covering: Vec<Vec<(u64, u32)>>,
 }
 
 impl ModuleMap {
     /// The map of these modules.
     pub(crate) fn of(modules: &[MappedModule]) -> ModuleMap {
-        let mut by_range: BTreeMap<(u64, u64), Vec<(u64, usize)>> = BTreeMap::new();
+        let ends = |module: &MappedModule| [module.start_avma, module.end_avma];
+        let mut begins: Vec<u64> = modules.iter().flat_map(ends).collect();
+        begins.sort_unstable();
+        begins.dedup();
+        let pieces = begins.len().next_power_of_two();
+        let mut covering = vec![Vec::new(); 2 * pieces];
         for (index, module) in modules.iter().enumerate() {
-            let range = (module.start_avma, module.end_avma);
-            by_range.entry(range).or_default().push((module.generation, index));
+            let piece = |avma: u64| pieces + begins.partition_point(|begin| *begin < avma);
+            let (mut left, mut right) = (piece(module.start_avma), piece(module.end_avma));
+            while left < right {
+                if left & 1 == 1 {
+                    covering[left].push((module.generation, index as u32));
+                    left += 1;
+                }
+                if right & 1 == 1 {
+                    right -= 1;
+                    covering[right].push((module.generation, index as u32));
+                }
+                (left, right) = (left / 2, right / 2);
+            }
         }
-        let mut reach_avma = 0;
-        let ranges = by_range.into_iter().map(|((start_avma, end_avma), mut met)| {
-            met.sort_unstable();
-            reach_avma = end_avma.max(reach_avma);
-            Range { start_avma, end_avma, reach_avma, met }
-        });
-        ModuleMap { ranges: ranges.collect() }
+        covering.iter_mut().for_each(|met| met.sort_unstable());
+        ModuleMap { begins, covering }
     }
 
     /// The index of the module that held an address in its generation: of those mapped around it, the one met last before.
     pub(crate) fn at(&self, key: &SymbolKey) -> Option<usize> {
         let pc = key.avma.wrapping_sub(u64::from(!key.exact));
-        let begun = self.ranges.partition_point(|range| range.start_avma <= pc);
-        let around = self.ranges[..begun].iter().rev().take_while(|range| range.reach_avma > pc);
-        let last = around.filter(|range| range.end_avma > pc).filter_map(|range| {
-            let until = range.met.partition_point(|(generation, _)| *generation <= key.generation);
-            range.met[..until].last()
+        let piece = self.begins.partition_point(|begin| *begin <= pc).checked_sub(1)?;
+        let path = std::iter::successors(Some(self.covering.len() / 2 + piece), |at| Some(at / 2));
+        let last = path.take_while(|at| *at > 0).filter_map(|at| {
+            let met = &self.covering[at];
+            met[..met.partition_point(|(generation, _)| *generation <= key.generation)].last()
         });
-        last.max().map(|(_, index)| *index)
+        last.max().map(|(_, index)| *index as usize)
     }
 }
 
@@ -73,6 +76,20 @@ mod tests {
     fn module((start_avma, bytes, generation): (u64, u64, u64)) -> MappedModule {
         let end_avma = start_avma + bytes;
         MappedModule { path: String::new(), build_id: Vec::new(), start_avma, end_avma, bias: 0, generation }
+    }
+
+    /// Tens of thousands of modules upon each other, and as many addresses: a look at each module for each address would take a minute.
+    #[test]
+    fn modules_upon_each_other_cost_no_more_than_others() {
+        const COUNT: u64 = 40_000;
+        let modules: Vec<MappedModule> = (0..COUNT).map(|at| module((at, 2 * COUNT - 2 * at, at))).collect();
+        let map = ModuleMap::of(&modules);
+        let places: usize = map.covering.iter().map(Vec::len).sum();
+        assert!(places <= modules.len() * 2 * 17, "{places} places");
+        let key = |generation| SymbolKey { avma: COUNT, exact: true, generation, location: 0 };
+        for generation in 0..COUNT {
+            assert_eq!(map.at(&key(generation)), Some(generation as usize));
+        }
     }
 
     proptest! {

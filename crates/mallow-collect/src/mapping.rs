@@ -77,6 +77,11 @@ impl Mapping {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
         // Whoever has the token can hand over any file; one that is cut short while it is mapped would end us by a signal.
         let lasting = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
+        // What is made of huge pages can be without a page when it is read.
+        const SHMEM_MAGIC: rustix::fs::FsWord = 0x0102_1994;
+        if !rustix::fs::fstatfs(fd).is_ok_and(|system| system.f_type == SHMEM_MAGIC) {
+            return Err(unsealed());
+        }
         if !rustix::fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(lasting)) {
             return Err(unsealed());
         }
@@ -232,6 +237,7 @@ impl Mapping {
         let (path_bytes, id_bytes) = (record.path_bytes as usize, record.build_id_bytes as usize);
         if !record_bytes.is_multiple_of(8)
             || record_bytes < fixed + path_bytes + id_bytes
+            || path_bytes > PATH_BYTES_MAX
             || offset + record_bytes > used
         {
             return None;
@@ -291,6 +297,9 @@ impl CodeLog for Mapping {
         self.memory.copied(CODES_OFFSET + offset, bytes)
     }
 }
+
+/// The longest path that there is.
+const PATH_BYTES_MAX: usize = 4096;
 
 fn unsealed() -> CollectError {
     CollectError::System {

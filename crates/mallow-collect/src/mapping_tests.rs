@@ -29,6 +29,12 @@ fn only_memory_that_keeps_its_length_is_mapped() {
     for fd in [&plain, &device] {
         assert!(refused(fd).contains("is not sealed"));
     }
+    // Without pages of its own: whoever reads it is ended where there is none.
+    let huge = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING | MemfdFlags::HUGETLB;
+    let huge = memfd_create("test", huge).unwrap();
+    ftruncate(&huge, file_bytes(1).next_multiple_of(1 << 30) as u64).unwrap();
+    fcntl_add_seals(&huge, lasting.into_iter().collect::<SealFlags>()).unwrap();
+    assert!(refused(&huge).contains("is not sealed"));
     assert!(ftruncate(SharedMemory::new(1).handed_over(), 0).is_err(), "what is mapped cannot be cut short");
 }
 

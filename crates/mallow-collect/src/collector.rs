@@ -3,6 +3,7 @@
 //! A collector has no child and no file. Whose processes they are, and when it is over, is its [`Target`]'s to say; what is read goes
 //! into its [`Sink`]; an [`Observer`] looks on between the passes. It must never stop a program, nor trust what stands in shared memory.
 
+use crate::budget::Budget;
 use crate::clock::Clock;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
@@ -56,6 +57,7 @@ pub(crate) struct Collector<S> {
     starts: Starts,
     executables: Executables,
     workers: Workers,
+    budget: Budget,
     pub(crate) findings: Findings,
 }
 
@@ -67,6 +69,13 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often ends are looked for at least.
 const ENDS_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Tells a process that it goes on unrecorded.
+pub(crate) fn turn_away(registration: &Registration) {
+    if let Ok(mapping) = Mapping::new(&registration.memory) {
+        mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
+    }
+}
 
 impl<S: Sink + Send> Collector<S> {
     /// One that nobody has registered with.
@@ -82,6 +91,7 @@ impl<S: Sink + Send> Collector<S> {
             starts: Starts::default(),
             executables: Executables::default(),
             workers: Workers::of_this_machine(),
+            budget: Budget::default(),
             findings: Findings::default(),
         }
     }
@@ -118,6 +128,7 @@ impl<S: Sink + Send> Collector<S> {
             let interrupted = interrupted || observer.is_over();
             let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
             self.finalize_exited(&ended, target, observer)?;
+            self.leave_damaged(observer)?;
             observer.after_pass(&mut self.processes);
             let is_over = target.has_ended() && self.processes.is_empty();
             if interrupted || (is_over && !self.accept(Session::accept_last, target, observer)?) {
@@ -145,7 +156,7 @@ impl<S: Sink + Send> Collector<S> {
         self.processes = ours;
         for process in others {
             let pid = process.pid;
-            self.findings.unseen.push(format!(
+            self.findings.add_unseen(format!(
                 "process {pid}: it was not started by this command, so it was not killed when the time was up; what it did from then on is missing"
             ));
             process.leave();
@@ -167,17 +178,15 @@ impl<S: Sink + Send> Collector<S> {
     /// Programs that were started and never registered become findings.
     pub(crate) fn name_missing_starts(&mut self) {
         self.findings.unseen.extend(self.starts.sentences());
+        self.findings.say_what_is_unsaid();
     }
 
     /// Collecting failed; the program shall not.
     pub(crate) fn detach(&mut self, target: &mut dyn Target) {
         self.processes.iter().for_each(TracedProcess::leave);
         while !target.has_ended() && !target.is_interrupted() {
-            for registration in self.session.as_mut().map(Session::accept_pending).unwrap_or_default() {
-                if let Ok(mapping) = Mapping::new(&registration.memory) {
-                    mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
-                }
-            }
+            let registrations = self.session.as_mut().map(Session::accept_pending).unwrap_or_default();
+            registrations.iter().for_each(turn_away);
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -202,6 +211,17 @@ impl<S: Sink + Send> Collector<S> {
             process.recycle_channels();
             observer.sampled(process);
         }
+        self.budget.judge(&mut self.processes);
+    }
+
+    /// Leaves processes of which no more is to be read.
+    fn leave_damaged(&mut self, observer: &mut dyn Observer) -> Result<(), CollectError> {
+        while let Some(at) = self.processes.iter().position(|process| process.beyond().is_some()) {
+            let process = self.processes.remove(at);
+            process.leave();
+            self.close(process, None, observer)?;
+        }
+        Ok(())
     }
 
     fn write(&mut self) -> Result<(), CollectError> {
@@ -221,11 +241,15 @@ impl<S: Sink + Send> Collector<S> {
         let registrations = self.session.as_mut().map(come).unwrap_or_default();
         let any = !registrations.is_empty();
         for registration in registrations {
+            if self.budget.is_shunned(&registration.peer) {
+                turn_away(&registration);
+                continue;
+            }
             target.registered(registration.peer.pid);
             self.replace_image(registration.peer.pid, observer)?;
             match self.take_in(registration) {
                 Err(error @ CollectError::CannotWrite { .. }) => return Err(error),
-                Err(error) => self.findings.unseen.push(error.to_string()),
+                Err(error) => self.findings.add_unseen(error.to_string()),
                 Ok(()) => {}
             }
         }
@@ -249,7 +273,8 @@ impl<S: Sink + Send> Collector<S> {
         if let Some(at) = self.processes.iter().position(|process| process.pid == pid) {
             let mut before = self.processes.remove(at);
             self.clock.note();
-            before.drain(&self.clock, u64::MAX, &mut self.sink)?;
+            before.drain_to_the_end(&self.clock, &mut self.sink)?;
+            self.budget.note_replaced(&mut before);
             self.close(before, Some(Exit::Exec), observer)?;
         }
         Ok(())
@@ -268,7 +293,7 @@ impl<S: Sink + Send> Collector<S> {
             };
             let mut process = self.processes.remove(at);
             let exit = target.own_exit(process.pid).or_else(|| process.exit());
-            process.drain(&self.clock, u64::MAX, &mut self.sink)?;
+            process.drain_to_the_end(&self.clock, &mut self.sink)?;
             if !target.is_own(process.pid) {
                 process.reap();
             }
@@ -285,6 +310,9 @@ impl<S: Sink + Send> Collector<S> {
     ) -> Result<(), CollectError> {
         process.take_starts(&mut self.starts);
         observer.sampled(&process);
+        if exit != Some(Exit::Exec) || process.beyond().is_some() {
+            self.budget.note_ended(&process);
+        }
         let blind = self.findings.add(&process);
         let libraries = self.session.as_ref().map(|session| session.unseen_libraries(process.pid));
         let blind = self.findings.add_libraries(blind, libraries.unwrap_or_default());

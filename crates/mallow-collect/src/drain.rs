@@ -56,6 +56,8 @@ pub(crate) struct Passed {
     pub(crate) words: u64,
     /// How often a ring held what no recorder writes, and was skipped to its head.
     pub(crate) damages: u64,
+    /// Reading stacks took so long that the rest is for the next pass: others want to be looked after.
+    pub(crate) is_cut: bool,
 }
 
 /// An event as it stood in the ring.
@@ -97,6 +99,9 @@ enum Stop {
 /// How far ahead a ring's words are fetched: they lie in another processor's cache.
 const AHEAD_WORDS: u64 = 96;
 
+/// Keys of frames that are read in a pass to find stacks: some tenths of a second.
+const KEYS_MAX: u64 = 4 << 20;
+
 /// How many words are read before the space is given back to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
@@ -117,6 +122,7 @@ impl Pass<'_> {
         let mut passed = Passed::default();
         let mut after = 0;
         let mut batch = Batch { events: [NO_EVENT; BATCH_EVENTS], count: 0 };
+        let keys_max = self.stacks.keys_read() + KEYS_MAX;
         while !cursors.is_empty() {
             let (first, next_tsc) = earliest(&cursors);
             let limit_tsc = next_tsc.min(self.until_tsc);
@@ -130,19 +136,31 @@ impl Pass<'_> {
             }
             match stop {
                 Stop::Later => {}
-                Stop::Full => self.apply(&mut batch),
+                Stop::Full => {
+                    self.apply(&mut batch);
+                    if self.stacks.keys_read() > keys_max {
+                        passed.is_cut = true;
+                        break;
+                    }
+                }
                 Stop::Done => {
                     let done = cursors.swap_remove(first);
-                    self.release(done.channel, done.at);
-                    readers[done.channel].tail = done.at;
-                    readers[done.channel].tsc = done.read_tsc;
-                    after += done.at;
+                    after += self.put_down(&done, readers);
                 }
             }
         }
         self.apply(&mut batch);
+        after += cursors.iter().map(|cursor| self.put_down(cursor, readers)).sum::<u64>();
         passed.words = after - before;
         passed
+    }
+
+    /// Notes how far a ring was read.
+    fn put_down(&self, cursor: &Cursor<'_>, readers: &mut [ChannelReader]) -> u64 {
+        self.release(cursor.channel, cursor.at);
+        readers[cursor.channel].tail = cursor.at;
+        readers[cursor.channel].tsc = cursor.read_tsc;
+        cursor.at
     }
 
     /// Takes events out of a ring up to a time stamp, and asks for the memory that they will want. The table

@@ -67,10 +67,14 @@ fn skipped_words_are_no_events_and_no_damage() {
     memory.push(0, &[event::skip_word(3), 0xdead_beef, 0xdead_beef]);
     memory.free(0, 20, 0x1000);
     let mut reading = Reading::new(1);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 8, damages: 0 });
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 8, damages: 0, is_cut: false });
     for length in [0, u64::MAX >> 4] {
         memory.push(0, &[event::skip_word(length)]);
-        assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 1, damages: 0 }, "{length}");
+        assert_eq!(
+            reading.pass(&memory, u64::MAX),
+            Passed { words: 1, damages: 0, is_cut: false },
+            "{length}"
+        );
     }
     let folded = reading.finish();
     assert_eq!((folded.totals.allocations, folded.totals.frees, folded.totals.leaked_blocks), (1, 1, 0));
@@ -88,7 +92,7 @@ fn stamps_decide_the_order_over_all_channels() {
         memory.free(other, 15 + round * 10, 0x1000);
     }
     let mut reading = Reading::new(HANDS as u32);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: rounds * 5, damages: 0 });
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: rounds * 5, damages: 0, is_cut: false });
     let folded = reading.finish();
     assert_eq!((folded.totals.allocations, folded.totals.frees), (rounds, rounds));
     assert_eq!((folded.frees_unmatched, folded.totals.leaked_blocks), (0, 0));
@@ -158,7 +162,7 @@ fn a_record_that_is_not_whole_waits_for_its_rest() {
     let memory = SharedMemory::new(1);
     memory.push(0, &[event::time_word(5), event::word0(Kind::Alloc, 0x1000, 8)]);
     let mut reading = Reading::new(1);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 1, damages: 0 });
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 1, damages: 0, is_cut: false });
     memory.push(0, &[event::word1(8, NODE_ROOT)]);
     assert_eq!(reading.pass(&memory, u64::MAX).words, 2);
     assert_eq!(reading.finish().totals.bytes, 8);
@@ -170,9 +174,9 @@ fn what_is_no_record_is_skipped_to_the_head_and_counted() {
     memory.alloc(0, 5, 0x1000, 8, NODE_ROOT);
     memory.push(0, &[0xdead_beef_dead_bee0; 100]);
     let mut reading = Reading::new(1);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 103, damages: 1 });
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 103, damages: 1, is_cut: false });
     memory.alloc(0, 6, 0x2000, 8, NODE_ROOT);
-    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 3, damages: 0 });
+    assert_eq!(reading.pass(&memory, u64::MAX), Passed { words: 3, damages: 0, is_cut: false });
     assert_eq!(reading.finish().totals.allocations, 2);
 }
 
@@ -182,7 +186,7 @@ fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
     memory.alloc(0, (1 << 60) - 1, 0x1000, 8, NODE_ROOT);
     let mut reading = Reading::new(1);
     let until_tsc = reading.clock.note();
-    assert_eq!(reading.pass(&memory, until_tsc), Passed { words: 3, damages: 1 });
+    assert_eq!(reading.pass(&memory, until_tsc), Passed { words: 3, damages: 1, is_cut: false });
     assert_eq!(tail(&memory, 0), 3);
 }
 
@@ -192,7 +196,7 @@ fn of_a_head_that_runs_away_one_ring_is_read_in_each_pass() {
     memory.map().channel(0).head.store(u64::MAX, Ordering::Relaxed);
     let mut reading = Reading::new(1);
     let passed = reading.pass(&memory, u64::MAX);
-    assert_eq!(passed, Passed { words: RING_WORDS as u64, damages: 1 });
+    assert_eq!(passed, Passed { words: RING_WORDS as u64, damages: 1, is_cut: false });
     reading.readers[0].tail = u64::MAX - 1;
     assert_eq!(reading.pass(&memory, u64::MAX).words, 1);
 }

@@ -2,6 +2,9 @@
 
 use crate::process::TracedProcess;
 
+/// Sentences of one kind.
+const SENTENCES_MAX: usize = 100;
+
 /// Sentences about the processes of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
@@ -15,6 +18,8 @@ pub(crate) struct Findings {
     pub(crate) verification: Vec<String>,
     /// After which the figures are not the program's.
     pub(crate) faults: Vec<String>,
+    /// Sentences that were one too many.
+    unsaid: u64,
     /// What Python's allocator hands out was wanted of some process, and recorded of some.
     pub(crate) python_objects: (bool, bool),
 }
@@ -22,19 +27,19 @@ pub(crate) struct Findings {
 impl Findings {
     /// Adds those of a process that ends. Returns why its figures are not those of its heap, if they are not.
     pub(crate) fn add(&mut self, process: &TracedProcess) -> Option<String> {
-        self.unseen.extend(process.warnings());
-        self.faults.extend(process.faults());
+        process.warnings().into_iter().for_each(|sentence| self.add_unseen(sentence));
+        self.faults.extend(process.faults().take(SENTENCES_MAX.saturating_sub(self.faults.len())));
         self.verification.extend(process.verification());
         let (is_wanted, is_counted) = process.python_objects();
         self.python_objects.0 |= is_wanted;
         self.python_objects.1 |= is_counted;
         match process.heap_sentence() {
             Some((true, sentence)) => {
-                self.blind.push(sentence.clone());
+                self.add_blind(sentence.clone());
                 Some(sentence)
             }
             Some((false, sentence)) => {
-                self.managed.push(sentence);
+                self.add_managed(sentence);
                 None
             }
             None => None,
@@ -46,11 +51,44 @@ impl Findings {
         let mut libraries = libraries.into_iter();
         let blind = blind.or_else(|| {
             let first = libraries.next()?;
-            self.blind.push(first.clone());
+            self.add_blind(first.clone());
             Some(first)
         });
-        self.unseen.extend(libraries);
+        libraries.for_each(|sentence| self.add_unseen(sentence));
         blind
+    }
+
+    /// Adds a sentence about what is not in the trace. A program can make any number of processes.
+    pub(crate) fn add_unseen(&mut self, sentence: String) {
+        if self.unseen.len() < SENTENCES_MAX && !self.unseen.contains(&sentence) {
+            self.unseen.push(sentence);
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    /// Adds a sentence about a process whose figures are not those of its heap.
+    pub(crate) fn add_blind(&mut self, sentence: String) {
+        if self.blind.len() < SENTENCES_MAX {
+            self.blind.push(sentence);
+        } else {
+            self.unsaid += 1;
+        }
+    }
+
+    /// Adds a sentence about a process that is a managed runtime.
+    pub(crate) fn add_managed(&mut self, sentence: String) {
+        if self.managed.len() < SENTENCES_MAX {
+            self.managed.push(sentence);
+        }
+    }
+
+    /// Says how many sentences were not said, when none is added any more.
+    pub(crate) fn say_what_is_unsaid(&mut self) {
+        let unsaid = std::mem::take(&mut self.unsaid);
+        if unsaid > 0 {
+            self.unseen.push(format!("more like that was found of other processes (times: {unsaid})"));
+        }
     }
 
     /// All warnings: first what makes the others small matters.

@@ -14,6 +14,7 @@
 
 mod about;
 mod ahead;
+mod budget;
 mod channels;
 mod clock;
 mod collector;
@@ -39,6 +40,7 @@ mod marks;
 #[cfg(test)]
 mod marks_tests;
 mod module_map;
+mod modules;
 mod output;
 mod own;
 mod pairing;
@@ -65,6 +67,7 @@ mod starts;
 mod stat;
 mod symbols;
 mod target;
+mod threads;
 mod trace_file;
 mod unseen;
 mod workers;

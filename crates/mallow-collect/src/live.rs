@@ -65,6 +65,13 @@ impl LiveBlocks {
         }
     }
 
+    /// The memory that it takes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        const ODD_BYTES: usize = 2 * size_of::<(u64, BlockId)>();
+        let leaves = self.leaves.len() * (size_of::<Leaf>() + size_of::<Use>());
+        (leaves + self.regions.held_bytes() + self.odd.len() * ODD_BYTES) as u64
+    }
+
     /// Asks for the cache line that a look-up of `address` will want.
     #[inline(always)]
     pub(crate) fn prefetch(&self, address: u64) {
@@ -191,6 +198,10 @@ impl Regions {
     /// Room is a power of two.
     fn with_room(room: usize) -> Regions {
         Regions { entries: vec![Region::default(); room], count: 0, shift: 64 - room.ilog2() }
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.entries.len() * size_of::<Region>() + self.count * size_of::<Table>()
     }
 
     #[inline(always)]

@@ -77,6 +77,12 @@ pub(crate) struct Ran {
 
 /// Values that a runtime tells of one run; more are not kept.
 const TOLD_MAX: usize = 16;
+/// Regions that are open at a time: each event is added to all of them.
+const OPEN_MAX: usize = 256;
+/// Names of regions that are remembered for what was odd about them.
+const ODD_NAMES_MAX: usize = 256;
+/// Numbers of descriptors that any process may have.
+const DESCRIPTORS_MAX: u64 = 1 << 20;
 
 /// The marks of one process.
 #[derive(Debug)]
@@ -99,6 +105,10 @@ pub(crate) struct Marks {
     ended: FxHashMap<ThreadIndex, usize>,
     /// Ends without a begin.
     pub(crate) strays: Vec<String>,
+    /// Why the process was taken for damaged, if it was.
+    beyond: Option<&'static str>,
+    /// Memory that the runs take.
+    runs_bytes: u64,
 }
 
 /// The descriptors when a region began.
@@ -159,7 +169,20 @@ impl Marks {
             runs: Vec::new(),
             ended: FxHashMap::default(),
             strays: Vec::new(),
+            beyond: None,
+            runs_bytes: 0,
         }
+    }
+
+    /// Why the process was taken for damaged, if it was.
+    pub(crate) fn beyond(&self) -> Option<&'static str> {
+        self.beyond
+    }
+
+    /// About how many bytes of memory this takes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        const ASKED_BYTES: usize = size_of::<Asked>() + event::MARK_NAME_BYTES_MAX;
+        self.runs_bytes + ((self.asked.len() + self.texts.len()) * ASKED_BYTES) as u64
     }
 
     /// A piece of a name.
@@ -179,6 +202,10 @@ impl Marks {
         let name = String::from_utf8_lossy(&text[..end]).into_owned();
         let mut begun = 0;
         match what {
+            Mark::Begin if regions.open_count() >= OPEN_MAX => {
+                self.beyond = Some("it has more than 256 regions open at a time");
+                return;
+            }
             Mark::Begin => {
                 self.begin_wide(FROM_FIRST, regions);
                 regions.begin(&name);
@@ -195,6 +222,10 @@ impl Marks {
             Mark::End | Mark::Settle => {}
         }
         if what.wants_answer() {
+            if self.awaits(thread) {
+                self.beyond = Some("a thread of it that waits at a mark came to another one");
+                return;
+            }
             let now = Instant::now();
             self.asked.push(Asked {
                 thread,
@@ -231,7 +262,9 @@ impl Marks {
 
     /// A descriptor was opened.
     pub(crate) fn opened(&mut self, number: u64, stack: StackId) {
-        self.descriptors.opened(number, stack);
+        if number < DESCRIPTORS_MAX {
+            self.descriptors.opened(number, stack);
+        }
     }
 
     /// Whether a thread's mark is not answered yet.
@@ -269,7 +302,7 @@ impl Marks {
     fn end(&mut self, asked: &mut Asked, regions: &mut Regions) -> bool {
         let name = asked.name.clone();
         if !regions.is_open(&name) {
-            if !self.strays.contains(&name) {
+            if self.strays.len() < ODD_NAMES_MAX && !self.strays.contains(&name) {
                 self.strays.push(name);
             }
             return true;
@@ -281,7 +314,8 @@ impl Marks {
             Stillness::GivenUp => false,
         };
         let waited = asked.since.elapsed();
-        if !asked.has_changed && waited >= self.counted.patience.still && !self.in_vain.contains(&name) {
+        let is_in_vain = !asked.has_changed && waited >= self.counted.patience.still;
+        if is_in_vain && self.in_vain.len() < ODD_NAMES_MAX && !self.in_vain.contains(&name) {
             self.in_vain.push(name.clone());
         }
         let descriptors = left.descriptors.unwrap_or_else(|| self.descriptors_of(&name));
@@ -291,6 +325,7 @@ impl Marks {
         if let Some(mut totals) = regions.end(&name) {
             totals.sites = pruned(totals.sites);
             self.ended.insert(asked.thread, self.runs.len());
+            self.runs_bytes += run_bytes(&totals, &descriptors);
             self.runs.push(Ran { totals, descriptors, settled, waited, told: Vec::new() });
         }
         true
@@ -330,6 +365,13 @@ impl Marks {
             Stillness::NotYet
         }
     }
+}
+
+/// The memory that a run takes.
+fn run_bytes(totals: &RegionTotals, descriptors: &[Option<StackId>]) -> u64 {
+    let parts =
+        [size_of::<Ran>(), totals.name.len(), size_of_val(&totals.sites[..]), size_of_val(descriptors)];
+    parts.iter().sum::<usize>() as u64
 }
 
 /// The program's own region that began last.

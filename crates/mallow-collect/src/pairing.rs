@@ -58,8 +58,26 @@ enum Reallocating {
     Unknown(u64),
 }
 
+/// What an entry of a table of those that wait takes.
+const WAITING_BYTES: usize = 64;
+/// Ends of blocks that wait for their allocations, and blocks that wait for their ends. Processors disagree by nanoseconds, in which no more can happen.
+const WAITING_MAX: usize = 1024;
 /// Handlers within handlers that are followed; what lies deeper is damage.
 const REALLOCATIONS_NESTED_MAX: usize = 64;
+
+/// Takes out of a full table those who have waited too long; all, if that makes no room: time stands still for a program that writes what no recorder does.
+fn no_longer_waiting<T: Copy>(
+    waiting: &mut FxHashMap<u64, T>,
+    since_us: impl Fn(&T) -> u64,
+    now_us: u64,
+) -> Vec<T> {
+    let is_late = |one: &T| now_us.saturating_sub(since_us(one)) > REORDER_WINDOW_US;
+    let mut late: Vec<T> = waiting.extract_if(|_, one| is_late(one)).map(|(_, one)| one).collect();
+    if waiting.len() > WAITING_MAX / 2 {
+        late.extend(std::mem::take(waiting).into_values());
+    }
+    late
+}
 
 impl Pairing {
     /// A process that has done nothing yet.
@@ -80,6 +98,15 @@ impl Pairing {
     /// The figures up to now.
     pub(crate) fn fold(&self) -> &Aggregator {
         &self.fold
+    }
+
+    /// About how many bytes of memory this takes while the process runs, without what is kept of its figures.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let waiting = self.pending_frees.len() + self.displaced.len();
+        let threads = self.reallocating.len() * size_of::<Vec<Reallocating>>();
+        let regions = self.regions.as_ref().map_or(0, |regions| regions.held_bytes());
+        let blocks = self.live.held_bytes() + self.fold.held_bytes() - self.fold.kept_bytes();
+        blocks + regions + (waiting * WAITING_BYTES + threads) as u64
     }
 
     /// From now on the program's regions are counted.
@@ -348,17 +375,11 @@ impl Pairing {
 
     #[cold]
     fn wait_for(&mut self, address: u64, free: PendingFree) {
-        const WAITING_MAX: usize = 256;
         let time_us = free.time_us;
         let mut late = Vec::from_iter(self.pending_frees.insert(address, free));
         if self.pending_frees.len() > WAITING_MAX {
-            self.pending_frees.retain(|_, waiting| {
-                let keep = time_us.saturating_sub(waiting.time_us) <= REORDER_WINDOW_US;
-                if !keep {
-                    late.push(*waiting);
-                }
-                keep
-            });
+            let given_up = no_longer_waiting(&mut self.pending_frees, |free| free.time_us, time_us);
+            late.extend(given_up);
         }
         late.into_iter().for_each(|free| self.give_up(free, time_us));
     }
@@ -399,6 +420,11 @@ impl Pairing {
         let time_us = self.last_us;
         if let Some((older, _)) = self.displaced.insert(address, (old, time_us)) {
             self.free_block(ThreadIndex(0), older, time_us);
+        }
+        if self.displaced.len() > WAITING_MAX {
+            for (block, _) in no_longer_waiting(&mut self.displaced, |(_, since_us)| *since_us, time_us) {
+                self.free_block(ThreadIndex(0), block, time_us);
+            }
         }
     }
 

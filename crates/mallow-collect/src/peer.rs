@@ -30,6 +30,12 @@ impl Peer {
         Peer { pid, pidfd }
     }
 
+    /// The same process once more.
+    pub(crate) fn try_clone(&self) -> Option<Peer> {
+        let pidfd = self.pidfd.as_ref().map(OwnedFd::try_clone).transpose().ok()?;
+        Some(Peer { pid: self.pid, pidfd })
+    }
+
     /// Who connected. None when it is outside of our pid namespace, and so none of our children.
     pub(crate) fn of_connection(connection: &OwnedFd) -> Option<Peer> {
         let (pid, uid) = credentials(connection)?;

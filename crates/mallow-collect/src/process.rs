@@ -1,5 +1,7 @@
 //! One traced process: its shared memory, and its part of the profile.
 
+mod sentences;
+
 use crate::channels::{self, ChannelReader};
 use crate::clock::Clock;
 use crate::drain::Pass;
@@ -10,6 +12,7 @@ use crate::made_code::{CodeLists, MadeCode};
 use crate::mapping::Mapping;
 use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::module_map::ModuleMap;
+use crate::modules::Modules;
 use crate::pairing::Pairing;
 use crate::peer::Peer;
 use crate::process_writer::ProcessWriter;
@@ -20,12 +23,11 @@ use crate::sink::Sink;
 use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
-use crate::unseen;
-use mallow_profile::{Aggregator, EventsLost, Exit, RegionTotals, Sample, ThreadIndex};
+use crate::threads::Threads;
+use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
 use mallow_scripts::Scripts;
-use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart, ThreadName};
-use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, Header, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
-use rustc_hash::FxHashSet;
+use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
+use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -43,20 +45,22 @@ pub(crate) struct TracedProcess {
     marks: Option<Marks>,
     start: ProcessStart,
     stacks: StackNumbers,
-    modules: Vec<MappedModule>,
-    /// Generation, start and end of each.
-    modules_met: FxHashSet<(u64, u64, u64)>,
-    modules_offset: usize,
+    modules: Modules,
     readers: Vec<ChannelReader>,
     own: bool,
+    /// What remains of it is kept when it has ended.
+    keeps_ended: bool,
     /// How often a ring held what no recorder writes.
     damages: u64,
+    /// Why no more of it is read, if that is so.
+    beyond: Option<String>,
     /// When the rings were read last.
     drained_us: u64,
     /// Whether [`BUSY_WORDS_PER_US`] came since the time before.
     is_busy: bool,
-    /// None when threads that use a channel one after the other count as one.
-    threads: Option<Vec<ThreadName>>,
+    /// Whether the last pass left some of it for the next one.
+    is_cut: bool,
+    threads: Threads,
     samples: Vec<Sample>,
     writer: ProcessWriter,
     executable: Option<PathBuf>,
@@ -125,15 +129,16 @@ impl TracedProcess {
             marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
             start,
             stacks: StackNumbers::default(),
-            modules: Vec::new(),
-            modules_met: FxHashSet::default(),
-            modules_offset: 0,
+            modules: Modules::default(),
             readers,
             own: wanted.own,
+            keeps_ended: wanted.exited,
             damages: 0,
+            beyond: None,
             drained_us: 0,
             is_busy: false,
-            threads: wanted.threads.then(Vec::new),
+            is_cut: false,
+            threads: Threads::new(pid, wanted.threads),
             samples: Vec::new(),
             writer,
             // Who marks a region waits for us at its begin, so it is there still.
@@ -166,7 +171,7 @@ impl TracedProcess {
 
     /// The executable and libraries that stood on its stacks.
     pub(crate) fn modules(&self) -> &[MappedModule] {
-        &self.modules
+        self.modules.list()
     }
 
     /// Every node of its stacks.
@@ -181,12 +186,12 @@ impl TracedProcess {
 
     /// What the code on its stacks is that it made.
     pub(crate) fn made_code(&self) -> MadeCode {
-        self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(&self.modules))
+        self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(self.modules()))
     }
 
     /// Whether code that it made is on its stacks.
     fn has_made_code(&self) -> bool {
-        let modules = ModuleMap::of(&self.modules);
+        let modules = ModuleMap::of(self.modules());
         self.stacks().addresses_from(0).any(|key| modules.at(&key).is_none())
     }
 
@@ -259,6 +264,7 @@ impl TracedProcess {
         };
         let passed = pass.run(&mut self.readers);
         self.damages += passed.damages;
+        self.is_cut = passed.is_cut;
         let now_us = clock.now_us();
         self.is_busy = passed.words >= now_us.saturating_sub(self.drained_us) * BUSY_WORDS_PER_US;
         self.drained_us = now_us;
@@ -266,6 +272,61 @@ impl TracedProcess {
             marks.answer(&self.mapping, &self.readers, regions);
         }
         outcome.map(|()| passed.words)
+    }
+
+    /// Reads what is left when it has ended.
+    pub(crate) fn drain_to_the_end(
+        &mut self,
+        clock: &Clock,
+        sink: &mut dyn Sink,
+    ) -> Result<(), CollectError> {
+        for _ in 0..CUT_PASSES_MAX {
+            self.drain(clock, u64::MAX, sink)?;
+            if !self.is_cut || self.beyond().is_some() {
+                return Ok(());
+            }
+        }
+        self.abandon("its last stacks are deeper than can be read in a second");
+        Ok(())
+    }
+
+    /// Why no more of it is to be read, if that is so.
+    pub(crate) fn beyond(&self) -> Option<&str> {
+        if self.modules.are_too_many() {
+            return Some("its log of modules names more than a recorder can");
+        }
+        let of_marks = || self.marks.as_ref().and_then(Marks::beyond);
+        self.beyond.as_deref().or_else(|| self.stacks.beyond()).or_else(of_marks)
+    }
+
+    /// No more of it is to be read.
+    pub(crate) fn abandon(&mut self, why: &str) {
+        self.beyond.get_or_insert_with(|| why.to_owned());
+    }
+
+    /// About how many bytes of ours it takes.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        if self.own { 0 } else { self.pairing.held_bytes() + self.kept_bytes() }
+    }
+
+    /// About how many of them stay when it has ended.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        if !self.keeps_ended {
+            return 0;
+        }
+        let marks = self.marks.as_ref().map_or(0, Marks::held_bytes);
+        let of_code = self.stacks.held_bytes() + self.modules.held_bytes();
+        self.fold().kept_bytes() + of_code + self.threads.held_bytes() + marks + PROCESS_BYTES
+    }
+
+    /// The most memory that it had itself.
+    pub(crate) fn largest_bytes(&self) -> u64 {
+        self.memory.largest_bytes()
+    }
+
+    /// Who it is, to be known again.
+    pub(crate) fn peer(&self) -> Option<Peer> {
+        self.peer.try_clone()
     }
 
     /// How much its rings hold that was not read yet, about.
@@ -278,6 +339,7 @@ impl TracedProcess {
 
     /// Finds out who owns the channels in use.
     fn meet_threads(&mut self) {
+        self.threads.begin_pass();
         for index in 0..self.mapping.channels_high() {
             let channel = self.mapping.channel(index);
             // The id is written behind the serial number.
@@ -289,12 +351,8 @@ impl TracedProcess {
             if tid == channels::NOBODY || self.readers[index].taken_serial == taken_serial {
                 continue;
             }
-            let number = self.threads.as_ref().map_or(index, Vec::len) as u32;
             self.readers[index].taken_serial = taken_serial;
-            self.readers[index].thread = ThreadIndex(number);
-            if let Some(threads) = &mut self.threads {
-                threads.push(ThreadName { index: number, tid, name: thread_name(self.pid, tid) });
-            }
+            self.readers[index].thread = self.threads.meet(index, tid);
         }
     }
 
@@ -317,23 +375,13 @@ impl TracedProcess {
 
     fn read_modules(&mut self) {
         self.stacks.read_scripts(&self.mapping);
-        while let Some((module, next)) = self.mapping.module(self.modules_offset) {
-            // Two threads that meet one at the same time both say so.
-            if self.modules_met.insert((module.generation, module.start_avma, module.end_avma)) {
-                self.modules.push(module);
-            }
-            self.modules_offset = next;
-        }
+        self.modules.read(&self.mapping);
     }
 
     /// What stands in the logs behind records that nobody will fill any more.
     fn read_modules_to_the_end(&mut self) {
         self.stacks.read_scripts_to_the_end(&self.mapping);
-        self.read_modules();
-        while let Some(behind) = self.mapping.behind_unfilled_module(self.modules_offset) {
-            self.modules_offset = behind;
-            self.read_modules();
-        }
+        self.modules.read_to_the_end(&self.mapping);
     }
 
     /// Notes how much memory is resident, and what names threads have given themselves.
@@ -352,7 +400,7 @@ impl TracedProcess {
 
     /// Where its memory comes from, by what is known up to now.
     pub(crate) fn heap_source(&self) -> HeapSource {
-        let modules = self.modules.iter().map(|module| module.path.as_str());
+        let modules = self.modules().iter().map(|module| module.path.as_str());
         self.memory.source(&self.heap_metrics(), &self.mapping, modules)
     }
 
@@ -370,8 +418,8 @@ impl TracedProcess {
     /// Writes everything that is not written yet.
     pub(crate) fn write(&mut self, sink: &mut dyn Sink) -> Result<(), CollectError> {
         self.writer.events(&mut self.pairing, &mut self.stacks, sink)?;
-        self.writer.modules(&self.modules, sink)?;
-        self.writer.threads(self.threads.as_deref().unwrap_or_default(), sink)?;
+        self.writer.modules(self.modules.list(), sink)?;
+        self.writer.threads(self.threads.named(), sink)?;
         self.writer.samples(&mut self.samples, sink)
     }
 
@@ -448,7 +496,7 @@ impl TracedProcess {
             index,
             start,
             end,
-            threads: threads.unwrap_or_default(),
+            threads: threads.into_named(),
             marks,
             whole,
             wide,
@@ -459,101 +507,15 @@ impl TracedProcess {
             stacks,
             scripts,
             made,
-            modules,
+            modules: modules.into_list(),
             executable,
         })
     }
-
-    /// Whether what Python's allocator hands out was wanted, and whether there was one to be asked.
-    pub(crate) fn python_objects(&self) -> (bool, bool) {
-        let is_wanted = self.at_start().features & FEATURE_PYTHON_OBJECTS != 0;
-        (is_wanted, self.header().python_objects.load(Ordering::Relaxed) != 0)
-    }
-
-    /// What a recorder that checks itself found.
-    pub(crate) fn verification(&self) -> Option<String> {
-        let (header, pid) = (self.mapping.header(), self.pid);
-        let value = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
-        (value(&header.verify_stacks) > 0).then(|| {
-            format!(
-                "process {pid}: of {} stacks {} differ from a walk from scratch; of {} stacks {} differ from the C runtime's unwinder",
-                value(&header.verify_stacks),
-                header.verify_mismatches.load(Ordering::Relaxed),
-                value(&header.verify_judged),
-                value(&header.verify_judge_mismatches),
-            ) + &self.verified_scripts()
-        })
-    }
-
-    /// The same for the stacks of scripts; nothing where there are none.
-    fn verified_scripts(&self) -> String {
-        let (scripts, pairs) = (&self.mapping.header().scripts, self.stacks.pairs());
-        match scripts.verify_stacks.load(Ordering::Relaxed) {
-            0 => String::new(),
-            stacks => format!(
-                "\nprocess {}: of {stacks} stacks of scripts {} differ from scratch; of {} pairs {} have more calls of the interpreter, {} fewer",
-                self.pid,
-                scripts.verify_mismatches.load(Ordering::Relaxed),
-                pairs.count,
-                pairs.other_list,
-                pairs.uncalled,
-            ),
-        }
-    }
-
-    /// The sentence for what the program wrote over, if it did.
-    fn damage(&self) -> Option<String> {
-        (self.damages > 0).then(|| {
-            format!(
-                "process {}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
-                self.pid, self.damages
-            )
-        })
-    }
-
-    /// The sentence for stacks that are not whole, if there are any.
-    fn cut_stacks(&self) -> Option<String> {
-        let (pid, cut) = (self.pid, self.stacks.cut());
-        (cut > 0).then(|| {
-            format!("process {pid}: the stack table was full, so the stacks of {cut} events lack their inner frames")
-        })
-    }
-
-    /// Its events that were not recorded.
-    fn events_lost(&self) -> EventsLost {
-        unseen::events_lost(&self.mapping, self.damages > 0)
-    }
-
-    /// Why its figures are not those of the program, if they are not: a judgement must not rest on them.
-    pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
-        [unseen::loss(self.events_lost(), self.pid), self.damage(), self.cut_stacks()].into_iter().flatten()
-    }
-
-    /// What of this process is not in the trace, if anything.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let pid = self.pid;
-        let mut warnings = unseen::warnings(&self.mapping, pid);
-        warnings.extend(self.faults());
-        warnings.extend(self.stacks.scripts().sentences(pid, &self.mapping));
-        let is_asked = self.header().runtime_asked.load(Ordering::Relaxed) != 0;
-        if is_asked && !self.code_lists.has_map() && self.has_made_code() {
-            warnings.push(format!(
-                "process {pid}: it was asked to write down what code it makes, and has not: its methods have no names (a JVM that is killed writes nothing)"
-            ));
-        }
-        if self.header().python_objects.load(Ordering::Relaxed) == PYTHON_OBJECTS_ELSEWHERE {
-            warnings.push(format!(
-                "process {pid}: PYTHONMALLOC chooses its allocator, so what Python hands out itself is recorded only as far as that takes it from malloc"
-            ));
-        }
-        warnings
-    }
 }
 
+/// What a process takes beside what is counted.
+const PROCESS_BYTES: u64 = 4 << 10;
+/// Passes in which the last stacks of a process are read.
+const CUT_PASSES_MAX: usize = 3;
 /// From so many words on, half a million events in a second, a time stamp for each is a burden.
 const BUSY_WORDS_PER_US: u64 = 1;
-
-fn thread_name(pid: u32, tid: u32) -> String {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
-}

@@ -37,6 +37,12 @@ impl StackTable {
         self.nodes.len() as u32 - 1
     }
 
+    /// The memory that it takes, and as much for the nodes that are made of it at the end.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        const KEY_BYTES: usize = size_of::<u64>() + 2 * size_of::<(u64, u32)>();
+        (self.nodes.len() * 2 * size_of::<Node>() + self.keys.len() * KEY_BYTES) as u64
+    }
+
     /// How many nodes there are.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()

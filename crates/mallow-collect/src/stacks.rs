@@ -9,7 +9,9 @@ use mallow_profile::{Aggregator, StackId};
 use mallow_scripts::{Scripts, entries, weave};
 use mallow_trace::Stacks;
 use mallow_wire::script::{is_script_key, pair_script};
-use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut};
+use mallow_wire::shared::{
+    NODE_COUNT, NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut,
+};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
@@ -32,6 +34,12 @@ pub(crate) struct StackNumbers {
     pairs: Pairs,
     /// A native stack has had a frame of Java in it.
     has_java: bool,
+    /// Keys of frames that were read to find nodes.
+    keys_read: u64,
+    /// How many may have been read when the stack at hand was.
+    keys_max: u64,
+    /// Why no more stacks are read, if that is so.
+    beyond: Option<&'static str>,
 }
 
 /// Pairs of a native stack and a script's, and those of them whose calls of the interpreter are not one for one.
@@ -46,8 +54,13 @@ pub(crate) struct Pairs {
 
 /// In place of a caller's number.
 const NO_CALLER: u32 = u32::MAX;
-/// The longest chain of nodes that is followed: a damaged table could hold a circle.
-const CHAIN_MAX: usize = 1 << 17;
+/// The longest chain of nodes that is followed, twice as long as any that a recorder makes: a damaged table could hold a circle.
+const CHAIN_MAX: usize = 1 << 16;
+const DEEPER: &str = "a stack of it is deeper than a recorder goes";
+/// Nodes of a process: those that a recorder has room for, and some more where stacks are woven.
+const NODES_MAX: usize = NODE_COUNT + (2 << 20);
+/// What an address takes when it is named.
+const NAMED_BYTES: usize = 400;
 
 impl StackNumbers {
     /// Our id for a recorder's node.
@@ -66,6 +79,24 @@ impl StackNumbers {
         self.number(node_uncut(node), mapping)
     }
 
+    /// Keys of frames that were read up to now: what reading stacks costs.
+    pub(crate) fn keys_read(&self) -> u64 {
+        self.keys_read
+    }
+
+    /// Why the process was taken for damaged, if it was.
+    pub(crate) fn beyond(&self) -> Option<&'static str> {
+        self.beyond
+    }
+
+    /// About how many bytes of memory this takes, those of names at the end included.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        let numbers = self.numbers.len() * size_of::<u32>();
+        let woven = self.woven.len() * 2 * size_of::<((u32, u64), u32)>();
+        let named = self.table.address_count() * NAMED_BYTES;
+        self.table.held_bytes() + self.scripts.held_bytes() + (numbers + woven + named) as u64
+    }
+
     /// How many events had stacks that lack inner frames.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
@@ -76,7 +107,8 @@ impl StackNumbers {
     fn assign_pair(&mut self, node: u32, native: u32, script: u32, mapping: &Mapping) -> StackId {
         self.scripts.read(mapping);
         let native = chain(native, mapping).into_iter().flat_map(|key| self.scripts.expanded(key));
-        let (native, script) = (native.collect::<Vec<u64>>(), chain(script, mapping));
+        let (native, script) = (native.take(CHAIN_MAX).collect::<Vec<u64>>(), chain(script, mapping));
+        self.keys_read += (native.len() + script.len()) as u64;
         let pc = |key: u64| node_address(key).wrapping_sub(u64::from(!is_node_exact(key)));
         let interprets = |key: u64| self.scripts.interprets(pc(key));
         let (calls, entered) = entries(&native, &script, interprets);
@@ -110,7 +142,13 @@ impl StackNumbers {
             return self.table.push(parent, key);
         }
         let mut caller = parent.unwrap_or(NO_CALLER);
-        for key in self.scripts.expanded(key).into_iter().rev() {
+        let mut expanded = self.scripts.expanded(key);
+        self.keys_read += expanded.len() as u64;
+        if self.keys_read > self.keys_max {
+            self.beyond = Some(DEEPER);
+            expanded.clear();
+        }
+        for key in expanded.into_iter().rev() {
             caller = self.woven_node(caller, key);
         }
         // A stack is not nothing because its outermost frame is none of Java's.
@@ -146,6 +184,12 @@ impl StackNumbers {
 
     #[cold]
     fn assign(&mut self, node: u32, mapping: &Mapping) -> StackId {
+        if self.table.len() > NODES_MAX {
+            self.beyond = Some("its stacks have more frames than a recorder has room for");
+        }
+        if self.beyond.is_some() {
+            return Aggregator::NO_STACK;
+        }
         if let Some(entry) = mapping.node(node)
             && let Some(script) = pair_script(entry.key.load(Ordering::Acquire))
         {
@@ -157,6 +201,10 @@ impl StackNumbers {
         let mut at = node;
         let mut parent = None;
         while at != NODE_ROOT {
+            if chain.len() == CHAIN_MAX {
+                self.beyond = Some(DEEPER);
+                break;
+            }
             if let Some(&number) = self.numbers.get(at as usize)
                 && number != 0
             {
@@ -173,6 +221,8 @@ impl StackNumbers {
             chain.push((at, key));
             at = node_parent(entry.link.load(Ordering::Relaxed));
         }
+        self.keys_read += chain.len() as u64;
+        self.keys_max = self.keys_read + CHAIN_MAX as u64;
         if chain.iter().any(|(_, key)| is_script_key(*key)) {
             self.scripts.read(mapping);
         }

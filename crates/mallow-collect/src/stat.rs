@@ -1,7 +1,10 @@
 //! Counting a command: sums that the recorder keeps in shared memory, read when the process has ended.
 
+use crate::budget::IMAGES_MAX;
 use crate::channels;
+use crate::collector::turn_away;
 use crate::error::CollectError;
+use crate::findings::Findings;
 use crate::heap::{Executables, MemoryWatch};
 use crate::mapping::Mapping;
 use crate::patching::Inside;
@@ -12,6 +15,7 @@ use crate::target::{Mode, Target, TracedCommand};
 use crate::unseen;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Process, Totals};
+use rustc_hash::FxHashMap;
 use std::ffi::OsString;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -64,17 +68,15 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         command,
         open: Vec::new(),
         processes: Vec::new(),
-        warnings: Vec::new(),
+        findings: Findings::default(),
+        images: FxHashMap::default(),
         starts: Starts::default(),
         executables: Executables::default(),
-        blind: Vec::new(),
-        notes: Vec::new(),
         peak_error_bytes: 0,
     };
     counting.run();
-    counting.warnings.extend(counting.starts.sentences());
-    // First what makes the others small matters.
-    counting.warnings.splice(0..0, counting.blind.iter().cloned());
+    counting.findings.unseen.extend(counting.starts.sentences());
+    counting.findings.say_what_is_unsaid();
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
     // there.
     if counting.processes.iter().all(|process| process.pid != counting.command.pid()) {
@@ -88,9 +90,9 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         exit: counting.command.exit().unwrap_or(Exit::Status(0)),
         processes: counting.processes,
         peak_error_bytes: counting.peak_error_bytes,
-        warnings: counting.warnings,
-        blind: counting.blind,
-        notes: counting.notes,
+        warnings: counting.findings.warnings(),
+        blind: counting.findings.blind,
+        notes: counting.findings.managed,
     })
 }
 
@@ -100,11 +102,11 @@ struct Counting {
     command: TracedCommand,
     open: Vec<Counted>,
     processes: Vec<Process>,
-    warnings: Vec<String>,
+    findings: Findings,
+    /// How many programs each process that runs has become.
+    images: FxHashMap<u32, u32>,
     starts: Starts,
     executables: Executables,
-    blind: Vec<String>,
-    notes: Vec<String>,
     peak_error_bytes: u64,
 }
 
@@ -178,11 +180,14 @@ impl Counting {
         let registrations = come(&mut self.session);
         let any = !registrations.is_empty();
         for registration in registrations {
-            self.replace_image(&registration);
+            if !self.replace_image(&registration) {
+                turn_away(&registration);
+                continue;
+            }
             let mapping = match Mapping::new(&registration.memory) {
                 Ok(mapping) => mapping,
                 Err(error) => {
-                    self.warnings.push(error.to_string());
+                    self.findings.add_unseen(error.to_string());
                     continue;
                 }
             };
@@ -202,12 +207,21 @@ impl Counting {
         any
     }
 
-    /// A process that registers again has become another program.
-    fn replace_image(&mut self, registration: &Registration) {
-        if let Some(at) = self.open.iter().position(|counted| counted.pid == registration.peer.pid) {
+    /// A process that registers again has become another program. False when it has done so too often.
+    fn replace_image(&mut self, registration: &Registration) -> bool {
+        let pid = registration.peer.pid;
+        if let Some(at) = self.open.iter().position(|counted| counted.pid == pid) {
             let mut before = self.open.remove(at);
             self.close(&mut before, Some(Exit::Exec));
         }
+        let images = self.images.entry(pid).or_default();
+        *images += 1;
+        if *images == IMAGES_MAX + 1 {
+            self.findings.add_unseen(format!(
+                "process {pid}: it became another program more than 4,096 times; what it did from then on is missing"
+            ));
+        }
+        *images <= IMAGES_MAX
     }
 
     fn finalize_exited(&mut self, ended: &[usize]) {
@@ -219,25 +233,30 @@ impl Counting {
             let own = self.command.own_exit(counted.pid);
             let exit = own.or_else(|| counted.peer.exit(counted.mapping.header()));
             self.close(&mut counted, exit);
+            self.images.remove(&counted.pid);
         }
     }
 
     fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {
         self.starts.take(&counted.mapping, &mut counted.starts_seen);
         let events_lost = unseen::events_lost(&counted.mapping, false);
-        self.warnings.extend(unseen::warnings(&counted.mapping, counted.pid));
-        self.warnings.extend(unseen::loss(events_lost, counted.pid));
+        let sentences = unseen::warnings(&counted.mapping, counted.pid);
+        let sentences = sentences.into_iter().chain(unseen::loss(events_lost, counted.pid));
+        sentences.for_each(|sentence| self.findings.add_unseen(sentence));
         let (totals, peak_error_bytes) = totals(&counted.mapping);
-        let mut libraries = self.session.unseen_libraries(counted.pid).into_iter();
-        match counted.heap_sentence(totals.peak_bytes) {
-            Some((true, sentence)) => self.blind.push(sentence),
-            Some((false, sentence)) => {
-                self.notes.push(sentence);
-                self.blind.extend(libraries.next());
+        let libraries = self.session.unseen_libraries(counted.pid);
+        let blind = match counted.heap_sentence(totals.peak_bytes) {
+            Some((true, sentence)) => {
+                self.findings.add_blind(sentence.clone());
+                Some(sentence)
             }
-            None => self.blind.extend(libraries.next()),
-        }
-        self.warnings.extend(libraries);
+            Some((false, sentence)) => {
+                self.findings.add_managed(sentence);
+                None
+            }
+            None => None,
+        };
+        self.findings.add_libraries(blind, libraries);
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;

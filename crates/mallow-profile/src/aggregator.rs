@@ -257,6 +257,16 @@ impl Aggregator {
         self.live_blocks
     }
 
+    /// About how many bytes of memory this takes.
+    pub fn held_bytes(&self) -> u64 {
+        self.slab.held_bytes() + self.kept_bytes()
+    }
+
+    /// About how many bytes stay of it at the end, when blocks are no longer of interest.
+    pub fn kept_bytes(&self) -> u64 {
+        self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>()) as u64
+    }
+
     /// Whether a block is live. Ids from a damaged file need not be.
     pub fn is_live(&self, block: BlockId) -> bool {
         self.slab.is_live(block)

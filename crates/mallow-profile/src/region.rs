@@ -118,6 +118,18 @@ impl Regions {
         self.open.iter().map(|open| open.name.clone()).collect()
     }
 
+    /// How many are open.
+    pub fn open_count(&self) -> usize {
+        self.open.len()
+    }
+
+    /// About how many bytes of memory this takes.
+    pub fn held_bytes(&self) -> u64 {
+        const SITE_BYTES: usize = size_of::<(StackId, RegionMetrics)>() + size_of::<(StackId, usize)>() * 2;
+        let sites: usize = self.open.iter().map(|open| open.sites.len()).sum();
+        (self.births.len() * size_of::<Option<Birth>>() + sites * SITE_BYTES) as u64
+    }
+
     /// What was born in the open region of this name, so far.
     pub fn metrics(&self, name: &str) -> Option<RegionMetrics> {
         self.open.iter().rev().find(|open| open.name == name).map(|open| open.metrics)

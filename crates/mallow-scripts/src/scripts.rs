@@ -10,6 +10,7 @@ use mallow_wire::script::{
 };
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What a process's log of code says, as far as it was read.
 #[derive(Clone, Debug, Default)]
@@ -28,25 +29,47 @@ pub struct Scripts {
     earlier: FxHashMap<u32, u32>,
     /// Frames within each other, innermost first.
     chains: FxHashMap<u32, Arc<[[u32; 2]]>>,
+    /// Bytes of tables of lines that were gone through.
+    lines_bytes: Arc<AtomicU64>,
 }
 
+/// Runtimes of one process. Who logs more is not one of them.
+const RUNTIMES_MAX: usize = 16;
+/// Methods that a compiler puts into one another.
+const CHAIN_FRAMES_MAX: usize = 4096;
+/// How many bytes of tables of lines are gone through to name the frames of a process: each table for each of its places.
+const LINES_BYTES_MAX: u64 = 1 << 30;
+
 impl Scripts {
+    /// About how many bytes of memory this takes.
+    pub fn held_bytes(&self) -> u64 {
+        // Texts are kept as UTF-8, which may take more than in the log, and Java's methods once more.
+        (self.offset * 4) as u64
+    }
+
     /// Reads what is new.
     pub fn read(&mut self, log: &impl CodeLog) {
         while let Some((logged, next)) = log.code(self.offset) {
             match logged {
                 Logged::Runtime { runtime, unread: READ, interpreter, .. } => {
-                    self.interpreters.extend(interpreter);
+                    if self.interpreters.len() < RUNTIMES_MAX {
+                        self.interpreters.extend(interpreter);
+                    }
                     self.language = language(runtime);
                 }
                 Logged::Runtime { runtime, version, unread, .. } => {
-                    self.unread.push((runtime, version, unread));
+                    if self.unread.len() < RUNTIMES_MAX {
+                        self.unread.push((runtime, version, unread));
+                    }
                 }
                 Logged::Code { number, code } if code.runtime == RUNTIME_HOTSPOT => {
                     self.add_method(number, java_code::method(code));
                 }
                 Logged::Code { number, code } => _ = self.codes.insert(number, Arc::new(code)),
-                Logged::Chain { number, frames } => _ = self.chains.insert(number, frames.into()),
+                Logged::Chain { number, frames } if frames.len() <= CHAIN_FRAMES_MAX => {
+                    _ = self.chains.insert(number, frames.into());
+                }
+                Logged::Chain { .. } => {}
                 Logged::Other => {}
             }
             self.offset = next;
@@ -99,7 +122,9 @@ impl Scripts {
             let function = format!("[code {} of a script, which was not read]", at.code);
             return Some(Frame { function, language: self.language, ..Frame::default() });
         };
+        let gone_through = self.lines_bytes.fetch_add(code.lines.len() as u64, Ordering::Relaxed);
         let line = match code.runtime {
+            _ if gone_through > LINES_BYTES_MAX => None,
             RUNTIME_RUBY => code_lines::ruby_line(&code.lines, at.place),
             RUNTIME_HOTSPOT => java_code::line(&code.lines, at.place),
             _ => code_lines::line(code.version, &code.lines, code.first_line, at.place),

@@ -23,6 +23,8 @@ pub(crate) struct MemoryWatch {
     linked: Arc<OnceLock<Linked>>,
     /// Libraries and executable, as far as they tell of a runtime.
     runtime: Option<&'static str>,
+    /// The most that was resident of any kind.
+    largest_bytes: u64,
     /// The most that could be a heap.
     resident_bytes: u64,
     /// What the short table said when the long one was read last.
@@ -44,7 +46,18 @@ impl MemoryWatch {
         let statm = File::open(format!("/proc/{pid}/statm")).ok();
         let runtime = executable.and_then(|path| runtime_of(&path.file_name()?.to_string_lossy()));
         let linked = executables.of(pid, executable);
-        MemoryWatch { pid, statm, linked, runtime, resident_bytes: 0, looked_at_bytes: 0 }
+        let mut watch = MemoryWatch {
+            pid,
+            statm,
+            linked,
+            runtime,
+            largest_bytes: 0,
+            resident_bytes: 0,
+            looked_at_bytes: 0,
+        };
+        // One that lives shortly is looked at only now.
+        let _ = watch.resident();
+        watch
     }
 
     /// Watches nothing: a process that records itself, whose memory is the recording's as well.
@@ -54,13 +67,19 @@ impl MemoryWatch {
             statm: None,
             linked: Arc::default(),
             runtime: None,
+            largest_bytes: 0,
             resident_bytes: 0,
             looked_at_bytes: 0,
         }
     }
 
+    /// The most that was resident at any look.
+    pub(crate) fn largest_bytes(&self) -> u64 {
+        self.largest_bytes
+    }
+
     /// What is resident now; none when the process has gone.
-    pub(crate) fn resident(&self) -> Option<Resident> {
+    pub(crate) fn resident(&mut self) -> Option<Resident> {
         let mut text = [0u8; 128];
         let read = self.statm.as_ref()?.read_at(&mut text, 0).ok()?;
         let text = std::str::from_utf8(text.get(..read)?).ok()?;
@@ -68,6 +87,7 @@ impl MemoryWatch {
         let (all, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
         let page_bytes = rustix::param::page_size() as u64;
         let anonymous_bytes = all.saturating_sub(shared) * page_bytes;
+        self.largest_bytes = self.largest_bytes.max(all * page_bytes);
         (all > 0).then_some(Resident { bytes: all * page_bytes, anonymous_bytes })
     }
 

@@ -143,6 +143,11 @@ pub(super) struct Sites {
 }
 
 impl Sites {
+    /// The memory that it takes, and as much for the sums that are made of it.
+    pub(super) fn held_bytes(&self) -> u64 {
+        (self.metrics.len() * 2 * size_of::<SiteMetrics>() + self.by_stack.len() * size_of::<u32>()) as u64
+    }
+
     #[inline]
     pub(super) fn index_of(&mut self, stack: StackId) -> u32 {
         match self.by_stack.get(stack.0.wrapping_add(1) as usize) {

@@ -40,6 +40,11 @@ pub(super) struct Slab {
 const AHEAD: usize = 8;
 
 impl Slab {
+    /// The memory that it takes.
+    pub(super) fn held_bytes(&self) -> u64 {
+        (self.blocks.len() * size_of::<Block>() + self.free.len() * size_of::<u32>()) as u64
+    }
+
     #[inline]
     pub(super) fn insert(&mut self, size: u64, site: u32, thread: ThreadIndex) -> BlockId {
         let block = Block { size, site, thread: thread.0 };

@@ -1,0 +1,232 @@
+//! Shared memory that claims more than its process has: what is held for it stays small, and no step of reading it is long.
+
+use super::*;
+use crate::clock::Clock;
+use crate::error::CollectError;
+use crate::heap::Executables;
+use crate::marks::Counted;
+use crate::process::Wanted;
+use crate::session::Registration;
+use crate::shared_memory::SharedMemory;
+use crate::sink::Sink;
+use mallow_trace::ChunkKind;
+use mallow_wire::event::{self, Kind, Mark};
+use mallow_wire::script::pair_key;
+use mallow_wire::shared::*;
+use std::mem::offset_of;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+struct Nowhere;
+
+impl Sink for Nowhere {
+    fn chunk(
+        &mut self,
+        _kind: ChunkKind,
+        _process: u32,
+        encode: &mut dyn FnMut(&mut Vec<u8>),
+    ) -> Result<(), CollectError> {
+        encode(&mut Vec::new());
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), CollectError> {
+        Ok(())
+    }
+}
+
+/// A small process that is said to have written a memory.
+struct Liar {
+    child: Child,
+    memory: SharedMemory,
+    clock: Clock,
+    process: TracedProcess,
+}
+
+impl Liar {
+    fn new(regions: Option<Counted>) -> Liar {
+        let child = Command::new("sleep").arg("100").spawn().unwrap();
+        let memory = SharedMemory::new(1);
+        memory.own(0, 7, 1);
+        let registration = Registration {
+            memory: memory.handed_over(),
+            peer: Peer::of_pid(child.id()),
+            command: String::new(),
+        };
+        let wanted = Wanted { events: true, threads: true, regions, exited: true, own: false };
+        let mut clock = Clock::start();
+        clock.note();
+        let process =
+            TracedProcess::begin(registration, 0, wanted, &mut Executables::default(), &clock, &mut Nowhere);
+        Liar { child, memory, clock, process: process.unwrap() }
+    }
+
+    /// Publishes words, as many at a time as a ring holds, and reads them; says how long one reading took at most.
+    fn write(&mut self, words: &[u64]) -> Duration {
+        let mut longest = Duration::ZERO;
+        for words in words.chunks(RING_WORDS) {
+            self.memory.push(0, words);
+            longest = longest.max(self.read());
+        }
+        longest
+    }
+
+    fn read(&mut self) -> Duration {
+        let begun = Instant::now();
+        self.process.drain(&self.clock, u64::MAX, &mut Nowhere).unwrap();
+        begun.elapsed()
+    }
+
+    fn judged(&mut self) -> Option<String> {
+        Budget::default().judge(std::slice::from_mut(&mut self.process));
+        self.process.beyond().map(str::to_owned)
+    }
+}
+
+impl Drop for Liar {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn alloc(address: u64, node: u32) -> [u64; 2] {
+    [event::word0(Kind::Alloc, address, 16), event::word1(16, node)]
+}
+
+/// A reading may take longer on a busy machine; without a bound it would take minutes.
+const LONG: Duration = Duration::from_secs(10);
+
+#[test]
+fn blocks_that_no_memory_has_room_for_are_given_up() {
+    let mut liar = Liar::new(None);
+    let blocks =
+        |from: u64, to: u64| -> Vec<u64> { (from..to).flat_map(|at| alloc(at << 20, NODE_ROOT)).collect() };
+    liar.write(&blocks(1, 20_000));
+    assert_eq!(liar.judged(), None, "some are always allowed");
+    liar.write(&blocks(20_000, 200_000));
+    let held = liar.process.held_bytes();
+    assert!(liar.judged().is_some_and(|why| why.contains("than its memory has room for")), "{held}");
+    assert!(held < 3 * EXCESS_BYTES_MAX, "{held}");
+}
+
+/// A program may have many processes of which each has a little.
+#[test]
+fn what_ended_ones_have_left_counts_as_well() {
+    let mut liar = Liar::new(None);
+    let mut budget = Budget::default();
+    budget.judge(std::slice::from_mut(&mut liar.process));
+    assert_eq!(liar.process.beyond(), None);
+    budget.ended_excess_bytes = EXCESS_BYTES_MAX + 1;
+    budget.judge(std::slice::from_mut(&mut liar.process));
+    assert!(liar.process.beyond().is_some());
+}
+
+#[test]
+fn who_becomes_another_program_without_end_is_left_and_not_heard_again() {
+    let mut liar = Liar::new(None);
+    let mut budget = Budget::default();
+    (0..IMAGES_MAX).for_each(|_| budget.note_replaced(&mut liar.process));
+    assert_eq!(liar.process.beyond(), None);
+    budget.note_replaced(&mut liar.process);
+    assert!(liar.process.beyond().is_some());
+    let peer = Peer::of_pid(liar.child.id());
+    assert!(!budget.is_shunned(&peer));
+    budget.note_ended(&liar.process);
+    assert!(budget.is_shunned(&peer) && !budget.is_shunned(&Peer::of_pid(1)));
+    liar.child.kill().unwrap();
+    liar.child.wait().unwrap();
+    assert!(!budget.is_shunned(&peer), "its number may be another one's now");
+}
+
+#[test]
+fn a_stack_deeper_than_any_is_not_followed_to_its_end() {
+    let mut liar = Liar::new(None);
+    for id in 0..200_000u32 {
+        liar.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), u64::from(id) + 2);
+    }
+    liar.write(&alloc(0x1000, 0));
+    assert!(liar.judged().is_some_and(|why| why.contains("deeper than a recorder goes")));
+    assert!(liar.process.stacks().len() <= 1 << 16);
+}
+
+/// Each event has a pair of its own, and all of them the same two deep stacks.
+#[test]
+fn a_pass_over_deep_pairs_is_cut() {
+    const DEEP: u32 = 30_000;
+    const PAIRS: u32 = 2_000;
+    let mut liar = Liar::new(None);
+    for id in 0..DEEP {
+        let parent = if id + 1 < DEEP { u64::from(id) + 2 } else { 0 };
+        liar.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), parent);
+    }
+    let words: Vec<u64> = (0..PAIRS)
+        .flat_map(|pair| {
+            liar.memory.node(DEEP + pair, pair_key(0), 1);
+            alloc(0x1000 + u64::from(pair) * 16, DEEP + pair)
+        })
+        .collect();
+    liar.memory.push(0, &words);
+    assert!(liar.read() < LONG);
+    let left = liar.process.pending_words();
+    assert!(0 < left && left < words.len() as u64, "{left} of {} words are for the next pass", words.len());
+    // The last ones of a process that has ended: a second of them, and no more.
+    let begun = Instant::now();
+    liar.process.drain_to_the_end(&liar.clock, &mut Nowhere).unwrap();
+    assert!(begun.elapsed() < LONG);
+    assert!(liar.judged().is_some_and(|why| why.contains("than can be read in a second")));
+}
+
+/// Short records that each stand for one with the longest path that there is.
+#[test]
+fn a_log_that_names_a_module_again_and_again_is_not_copied_again_and_again() {
+    let mut liar = Liar::new(None);
+    let path = [b'/'; 4096];
+    let fixed = size_of::<ModuleRecord>();
+    let mut log = vec![0u8; MODULE_LOG_BYTES];
+    log[fixed..fixed + path.len()].copy_from_slice(&path);
+    let put = |log: &mut [u8], at: usize, bytes: &[u8]| log[at..at + bytes.len()].copy_from_slice(bytes);
+    put(&mut log, offset_of!(ModuleRecord, path_bytes), &(path.len() as u16).to_le_bytes());
+    put(&mut log, offset_of!(ModuleRecord, record_bytes), &((fixed + path.len()) as u32).to_le_bytes());
+    let again = size_of::<ModuleAgain>();
+    for (generation, at) in (fixed + path.len()..MODULE_LOG_BYTES - again).step_by(again).enumerate() {
+        put(&mut log, at + offset_of!(ModuleAgain, record_bytes), &(again as u32).to_le_bytes());
+        put(&mut log, at + offset_of!(ModuleAgain, generation), &(generation as u64 + 1).to_le_bytes());
+    }
+    liar.memory.write(MODULES_OFFSET, &log);
+    liar.memory.write(offset_of!(Header, modules_reserved), &(log.len() as u64).to_le_bytes());
+    assert!(liar.read() < LONG);
+    assert!(liar.judged().is_some_and(|why| why.contains("log of modules")));
+    let held: usize = liar.process.modules().iter().map(|module| module.path.len()).sum();
+    assert!(held < 64 << 20, "{held}");
+}
+
+/// Time stands still, so no end waits too long for its allocation.
+#[test]
+fn ends_of_unknown_blocks_do_not_gather() {
+    let mut liar = Liar::new(None);
+    let words: Vec<u64> = (1..1_000_000u64).map(|at| event::word0(Kind::Free, at * 16, 0)).collect();
+    assert!(liar.write(&words) < LONG);
+    assert!(liar.process.held_bytes() < 1 << 20, "{}", liar.process.held_bytes());
+    // The same for blocks upon each other.
+    let words: Vec<u64> = (1..200_000u64).flat_map(|at| [alloc(at * 16, NODE_ROOT); 2].concat()).collect();
+    assert!(liar.write(&words) < LONG);
+    assert!(liar.process.held_bytes() < 32 << 20, "{}", liar.process.held_bytes());
+}
+
+#[test]
+fn regions_upon_each_other_are_too_many_at_some_number() {
+    let mut liar = Liar::new(Some(Counted::default()));
+    let mark = |what: Mark| [event::word0(Kind::Mark, 0, 0), event::word1(0, what as u32)];
+    liar.write(&mark(Mark::Begin));
+    assert_eq!(liar.judged(), None);
+    // Who waits at a mark cannot come to another one.
+    let marks: Vec<u64> = (0..3).flat_map(|_| mark(Mark::Begin)).collect();
+    liar.write(&marks);
+    assert!(liar.judged().is_some_and(|why| why.contains("waits at a mark")));
+    let mut liar = Liar::new(Some(Counted::default()));
+    for _ in 0..1000 {
+        liar.write(&mark(Mark::Begin));
+    }
+    assert!(liar.judged().is_some_and(|why| why.contains("256 regions")));
+}

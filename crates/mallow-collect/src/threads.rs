@@ -1,0 +1,98 @@
+//! The threads of a process, in the order in which they were met.
+
+use mallow_profile::ThreadIndex;
+use mallow_trace::ThreadName;
+
+/// Who they are. A program may start any number of them, so those that come very late are one.
+#[derive(Debug)]
+pub(crate) struct Threads {
+    pid: u32,
+    /// None where those that use a channel one after the other count as one.
+    named: Option<Vec<ThreadName>>,
+    /// How many names may still be looked up in this pass.
+    names_left: usize,
+}
+
+/// Threads that are told apart.
+const THREADS_MAX: usize = 1 << 16;
+/// The name of those that come later.
+const LATER: &str = "(later threads)";
+/// Names that are looked up in one pass: others want to be looked after.
+const NAMES_IN_PASS: usize = 256;
+
+impl Threads {
+    /// Those of a process; `are_kept` says whether they are told apart.
+    pub(crate) fn new(pid: u32, are_kept: bool) -> Threads {
+        Threads { pid, named: are_kept.then(Vec::new), names_left: 0 }
+    }
+
+    /// Those that are told apart.
+    pub(crate) fn named(&self) -> &[ThreadName] {
+        self.named.as_deref().unwrap_or_default()
+    }
+
+    /// The same, when none comes any more.
+    pub(crate) fn into_named(self) -> Vec<ThreadName> {
+        self.named.unwrap_or_default()
+    }
+
+    /// About how many bytes of memory they take.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        (self.named().len() * 2 * size_of::<ThreadName>()) as u64
+    }
+
+    /// A pass begins.
+    pub(crate) fn begin_pass(&mut self) {
+        self.names_left = NAMES_IN_PASS;
+    }
+
+    /// A thread took a channel; gives its number.
+    pub(crate) fn meet(&mut self, channel: usize, tid: u32) -> ThreadIndex {
+        let Some(named) = &mut self.named else { return ThreadIndex(channel as u32) };
+        let index = named.len().min(THREADS_MAX) as u32;
+        if named.len() < THREADS_MAX {
+            let name = if self.names_left > 0 { thread_name(self.pid, tid) } else { String::new() };
+            self.names_left = self.names_left.saturating_sub(1);
+            named.push(ThreadName { index, tid, name });
+        } else if named.len() == THREADS_MAX {
+            named.push(ThreadName { index, tid: 0, name: LATER.to_owned() });
+        }
+        ThreadIndex(index)
+    }
+}
+
+fn thread_name(pid: u32, tid: u32) -> String {
+    let name = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    name.trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_come_very_late_are_one() {
+        let mut threads = Threads::new(0, true);
+        let last = (0..THREADS_MAX + 10).map(|tid| threads.meet(7, tid as u32)).last();
+        assert_eq!(last, Some(ThreadIndex(THREADS_MAX as u32)));
+        assert_eq!(threads.named().len(), THREADS_MAX + 1);
+        assert_eq!(threads.named().last().unwrap().name, LATER);
+    }
+
+    #[test]
+    fn where_nobody_asks_who_they_are_a_channel_is_a_thread() {
+        let mut threads = Threads::new(0, false);
+        assert_eq!([3, 3, 4].map(|channel| threads.meet(channel, 1)), [3, 3, 4].map(ThreadIndex));
+        assert!(threads.named().is_empty());
+    }
+
+    #[test]
+    fn a_pass_looks_some_names_up() {
+        let pid = std::process::id();
+        let mut threads = Threads::new(pid, true);
+        threads.begin_pass();
+        (0..NAMES_IN_PASS + 5).for_each(|_| _ = threads.meet(0, pid));
+        let named = threads.named().iter().filter(|thread| !thread.name.is_empty());
+        assert_eq!(named.count(), NAMES_IN_PASS);
+    }
+}

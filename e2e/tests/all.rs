@@ -21,6 +21,7 @@ mod heap_capture;
 mod heap_judges;
 mod heap_python;
 mod heap_speed;
+mod hostile;
 mod inside;
 mod inside_off;
 mod inside_package;

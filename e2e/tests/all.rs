@@ -23,6 +23,7 @@ mod heap_python;
 mod heap_speed;
 mod hostile;
 mod inside;
+mod inside_c;
 mod inside_off;
 mod inside_package;
 mod inside_static;

@@ -17,6 +17,7 @@ use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
 use crate::sections::{Failure, SectionError, Slice, caught, section_bytes, section_data, slice};
 use crate::split::SplitDwarf;
+use crate::threads;
 use crate::units;
 use mallow_base::is_fuller;
 
@@ -35,7 +36,7 @@ pub(crate) fn load<'a>(
     // The largest section takes as long to unpack as all others together.
     let (info, others) = std::thread::scope(|scope| {
         let info = || section_data(SectionId::DebugInfo.name(), file);
-        let is_large = is_large(file);
+        let is_large = threads::may_start() && is_large(file);
         let thread = is_large.then(|| std::thread::Builder::new().spawn_scoped(scope, info).ok()).flatten();
         let others = gimli::Dwarf::load(|id| {
             let bytes = if id == SectionId::DebugInfo { slice(&[], file) } else { section(id, file)? };

@@ -23,6 +23,7 @@ mod sections;
 mod split;
 mod suppressions;
 mod symtab;
+mod threads;
 mod units;
 
 use std::path::PathBuf;
@@ -38,6 +39,7 @@ pub use crate::functions::{DefinedFunction, functions_of};
 pub use crate::locate::SearchPaths;
 use crate::resolve::Resolved;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
+pub use crate::threads::without_threads;
 
 /// One executable or library as it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

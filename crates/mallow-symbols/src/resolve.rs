@@ -12,6 +12,7 @@ use crate::dwarf::{self, Worker};
 use crate::names::{Coverage, Names};
 use crate::sections::{Failure, Slice, caught};
 use crate::split::{SplitDwarf, Store};
+use crate::threads;
 
 /// From this many addresses on a second worker pays for reading the unit headers a second time.
 const SPLIT_FROM: usize = 2_000;
@@ -52,8 +53,8 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
         binary_path: binary_path(binary, path),
         is_split: AtomicBool::new(false),
     };
-    let (frames, later_damage) =
-        if job.has_dwarf && svmas.len() > SPLIT_FROM { job.run_split(svmas) } else { job.run(svmas) };
+    let is_worth_two = job.has_dwarf && svmas.len() > SPLIT_FROM && threads::may_start();
+    let (frames, later_damage) = if is_worth_two { job.run_split(svmas) } else { job.run(svmas) };
     let damage = damage.or(later_damage);
     let is_damaged = damage.is_some();
     let problem = binary.problem.clone().or_else(|| {

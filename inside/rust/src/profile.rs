@@ -64,14 +64,15 @@ impl ProfileBuilder {
             Format::Mallow => (Some(Output::File { path: path.clone(), force: true }), None),
             Format::Dhat => (None, Some(path.clone())),
         });
-        let number = recording::begin_profile(output, dhat)?;
+        let begun = recording::begin_profile(output, dhat);
+        unrecorded(|| drop(path));
+        let number = begun?;
         static EXIT: Once = Once::new();
         extern "C" fn exiting() {
             finish(None);
         }
         // SAFETY: the function may be called when the program exits.
         EXIT.call_once(|| unsafe { _ = libc::atexit(exiting) });
-        unrecorded(|| drop(path));
         Ok(Profile { number: Some(number) })
     }
 }
@@ -84,6 +85,18 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The profile of a number that [`Profile::into_raw`] gave, for languages that keep no guard. Two of the same number are one profile.
+    pub fn from_raw(number: u64) -> Profile {
+        Profile { number: Some(number) }
+    }
+
+    /// Its number, which is never 0 while there is a recording; it goes on until the program exits, or until one of this number is dropped.
+    pub fn into_raw(self) -> u64 {
+        let number = self.number.unwrap_or(0);
+        std::mem::forget(self);
+        number
+    }
+
     /// The sums since the begin, over all threads; none when there is no recording, or none any more.
     pub fn stats(&self) -> Option<Stats> {
         recording::ask(self.number?, OwnQuery::Totals).map(Stats::from)

@@ -79,7 +79,7 @@ struct Current {
 
 impl Current {
     fn begin(output: Option<Output>, owner: Owner) -> Result<Current, InsideError> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
+        static NEXT: AtomicU64 = AtomicU64::new(1);
         // What regions leave is asked for while they last.
         let is_named = matches!(owner, Owner::Profile(_));
         let recording = Recording::begin(output, is_named)?;
@@ -128,6 +128,7 @@ fn current() -> MutexGuard<'static, Option<Current>> {
 pub(crate) fn begin_profile(output: Option<Output>, dhat: Option<PathBuf>) -> Result<u64, InsideError> {
     let mut current = current();
     if current.is_some() {
+        unrecorded(|| drop((output, dhat)));
         return Err(InsideError::UnderWay);
     }
     Ok(current.insert(Current::begin(output, Owner::Profile(dhat))?).number)

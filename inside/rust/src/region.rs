@@ -9,8 +9,8 @@ use crate::stats::Stats;
 use mallow_base::Frame;
 use mallow_collect::{OwnQuery, ScopeEnd};
 use mallow_frames::plumbing;
-use mallow_profile::{COUNTING_VERSION, Profile, Recording as About, Site, SiteTotals, StackId};
-use mallow_symbols::{SearchPaths, Symbolizer};
+use mallow_profile::{COUNTING_VERSION, Module, Profile, Recording as About, Site, SiteTotals, StackId};
+use mallow_symbols::{SearchPaths, Symbolizer, without_threads};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,7 +76,8 @@ impl Region {
         }
     }
 
-    fn counted(&self) -> Option<Stats> {
+    /// The same; none when nothing is counted any more.
+    pub fn counted(&self) -> Option<Stats> {
         ask(self.recording, |reply| OwnQuery::Scope(self.scope, reply)).flatten().map(Stats::from)
     }
 
@@ -180,8 +181,9 @@ fn profile_of(ended: ScopeEnd) -> Profile {
         ..About::default()
     };
     let mut symbolizer = Symbolizer::new(SearchPaths::default());
-    stacks
-        .profile_of_scope(0, &summary, about, &mut |module, calls| symbolizer.resolve(&key_of(module), calls))
+    let resolve = &mut |module: &Module, calls: &[_]| symbolizer.resolve(&key_of(module), calls);
+    // A thread would be recorded where a profile is under way.
+    without_threads(|| stacks.profile_of_scope(0, &summary, about, resolve))
 }
 
 /// How many stacks are told, and frames of each.

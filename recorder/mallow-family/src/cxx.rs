@@ -205,8 +205,8 @@ mod missing {
 /// The second one takes an alignment.
 #[cfg(feature = "gated")]
 pub fn on_failure(
-    new: unsafe extern "C" fn(usize) -> *mut u8,
-    new_aligned: unsafe extern "C" fn(usize, usize) -> *mut u8,
+    new: unsafe extern "C-unwind" fn(usize) -> *mut u8,
+    new_aligned: unsafe extern "C-unwind" fn(usize, usize) -> *mut u8,
 ) {
     missing::THROWERS[0].store(new as usize, Ordering::Relaxed);
     missing::THROWERS[1].store(new_aligned as usize, Ordering::Relaxed);

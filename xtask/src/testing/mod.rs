@@ -50,7 +50,9 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
         if choice.needs_mallow() {
             run::shown(workspace.cargo(root, "build").args(["--package", "mallow-cli"]))?;
             // Programs that end-to-end tests run.
-            run::shown(workspace.cargo(root, "build").args(["--package", "mallow-alloc", "--examples"]))?;
+            for package in ["mallow-alloc", "mallow-inside"] {
+                run::shown(workspace.cargo(root, "build").args(["--package", package, "--examples"]))?;
+            }
             command.env("MALLOW_BIN", Mallow::Dev.path(root)?);
         }
         command.arg("--").args(&choice.names);

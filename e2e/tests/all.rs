@@ -24,6 +24,7 @@ mod heap_speed;
 mod hostile;
 mod inside;
 mod inside_c;
+mod inside_document;
 mod inside_off;
 mod inside_package;
 mod inside_static;

@@ -1,6 +1,6 @@
 //! Profiles from inside: a file that `mallow report` reads, or `dh_view`, of what happens while a guard lives.
 
-use crate::recording::{self, InsideError, unrecorded};
+use crate::recording::{self, InsideError, OUTSIDE, unrecorded};
 use crate::stats::Stats;
 use mallow_collect::{Output, OwnQuery};
 use mallow_recorder::watchers;
@@ -24,6 +24,11 @@ pub enum Format {
 /// What stands in the way is told on stderr, and the program goes on without a profile; [`ProfileBuilder::begin`] gives it as an error.
 #[must_use = "the profile ends when the guard is dropped"]
 pub fn profile(path: impl AsRef<Path>) -> Profile {
+    if watchers::is_outside() {
+        // Said without an allocation, which would be one of the program's to who records it.
+        eprintln!("mallow: {OUTSIDE}; '{}' is not written", path.as_ref().display());
+        return Profile { number: None };
+    }
     builder(path).begin().unwrap_or_else(|error| {
         unrecorded(|| eprintln!("mallow: {error}"));
         Profile { number: None }

@@ -14,6 +14,9 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 
+/// Why a profile stands back.
+pub(crate) const OUTSIDE: &str = "the program runs under mallow, which records it from outside";
+
 /// Why there is no recording from inside.
 #[derive(Debug, thiserror::Error)]
 pub enum InsideError {
@@ -23,7 +26,7 @@ pub enum InsideError {
     )]
     UnderWay,
     /// `mallow record` watches.
-    #[error("the program runs under mallow, which records it from outside; '{0}' is not written")]
+    #[error("{outside}; '{0}' is not written", outside = OUTSIDE)]
     Outside(String),
     /// `mallow record` watches by the recorder that is in the program.
     #[error(

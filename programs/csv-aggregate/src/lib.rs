@@ -83,6 +83,10 @@ fn print(counts: &HashMap<&'static str, usize>) {
     }
 }
 
+mod inside;
+
+pub use inside::profile;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,5 +15,6 @@ fn read_csv(data: &[u8]) -> Result<Vec<Option<Field>>, Box<dyn Error>> {
 }
 
 fn main() -> ExitCode {
+    let _profile = csv_aggregate::profile();
     run("csv-reused-record", read_csv)
 }

@@ -7,6 +7,7 @@
 
 mod bars;
 mod cpu;
+mod inside;
 mod large;
 mod load;
 mod machine;
@@ -48,6 +49,9 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     }
     if plan.is_only(load::NAME) {
         return load::run(root, plan);
+    }
+    if plan.is_only(inside::NAME) {
+        return inside::run(root, plan);
     }
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
     let tools = Tools::find(mallow(root, plan)?, scratch.path())?;
@@ -135,6 +139,13 @@ mod tests {
     fn the_comparison_with_hyperfine_runs_on_small_inputs() {
         // One word of each of six kinds of comparison.
         assert_eq!(table_of(verdicts::NAME).lines().count(), 1 + 6);
+    }
+
+    #[test]
+    #[ignore = "a minute of building: in `cargo xtask long`"]
+    fn the_comparison_with_dhat_rs_runs_on_small_inputs() {
+        // Three programs, four tools.
+        assert_eq!(table_of(inside::NAME).lines().count(), 1 + 3 * 4 * Plan::default().rounds as usize);
     }
 
     /// What a part that is measured alone writes down.

@@ -156,7 +156,7 @@ fn a_leak_in_ruby_is_found() {
 #[ignore = "a minute: in `cargo xtask long`, as each of its soaks"]
 fn a_leak_in_node_is_found_in_its_own_heap() {
     let finished = is_told("node", "leak");
-    names_the_class(&finished, ["{number, answer}", "Array"], None, ".history");
+    names_the_class(&finished, ["{name, answer}", "Array"], None, ".history");
 }
 
 #[test]

@@ -16,7 +16,7 @@ function clean(number) {
 }
 
 function leak(number) {
-  history.push({ number, answer: `answer ${number}`.padEnd(100, '.').toUpperCase() }); // LEAK node-leak
+  history.push({ name: `request ${number}`, answer: `answer ${number}`.padEnd(100, '.').toUpperCase() }); // LEAK node-leak
 }
 
 function buffers() { // LEAK node-buffers

@@ -2,7 +2,7 @@
 
 use e2e::Workshop;
 use e2e::run::{self, Exit};
-use e2e::session::{json, report_of};
+use e2e::session::{Session, json, report_of};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -121,4 +121,24 @@ fn a_test_that_lies_to_the_gate_is_an_error() {
     let document: Value = json(&checked.stdout);
     assert_eq!(document["tests"][0]["outcome"], "ERROR", "{checked}");
     assert!(document["tests"][0].to_string().contains("taken for damaged"), "{document:#}");
+}
+
+/// Three million inlined calls, each within the one before, cost the names of a function and nothing else.
+#[test]
+fn debug_information_that_nests_without_end_ends_nothing() {
+    let workshop = Workshop::new("hostile-nested");
+    let calls = ".fill 3000000, 1, 3\n.fill 3000000, 1, 0\n.byte 0, 0\n.Lend:\n";
+    let debug = include_str!("../../crates/mallow-symbols/tests/nested.s").to_owned() + calls;
+    fs::write(workshop.file("nested.s"), debug).unwrap();
+    let source = "#include <stdlib.h>\nvoid *victim(void) { return malloc(7); }\nint main(void) { return victim() == 0; }\n";
+    fs::write(workshop.file("app.c"), source).unwrap();
+    let mut compiler = run::command("gcc");
+    let _ =
+        run::finish(compiler.args(["-o", "app", "app.c", "nested.s"]).current_dir(workshop.path())).well();
+    let session = Session::new(workshop.path(), &["./app"]);
+    let recorded = session.record();
+    assert_eq!(recorded.exit, Exit::Status(0), "{recorded}");
+    assert!(recorded.stderr.contains("its inlined calls are nested too deeply"), "{recorded}");
+    let report = session.report(&[]);
+    assert!(report.to_string().contains("\"victim\""), "{report:#}");
 }

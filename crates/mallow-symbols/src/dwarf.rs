@@ -15,7 +15,8 @@ use typed_arena::Arena;
 
 use crate::demangle::{demangle, is_mangled};
 use crate::names::Names;
-use crate::sections::{Failure, SectionError, Slice, caught, section_bytes, section_data, slice};
+use crate::reader::{self, Slice};
+use crate::sections::{Failure, SectionError, caught, section_bytes, section_data, slice};
 use crate::split::SplitDwarf;
 use crate::threads;
 use crate::units;
@@ -127,7 +128,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
     pub(crate) fn resolve(&mut self, svma: u64) -> Vec<Frame> {
         let calls = match &self.context {
             None => Vec::new(),
-            Some(context) => match caught(|| calls_at(context, &self.split, svma)) {
+            Some(context) => match calls_at(context, &self.split, svma) {
                 Ok(calls) => calls,
                 Err(Failure::Error(message)) => {
                     self.damage.get_or_insert(message);
@@ -204,6 +205,17 @@ impl Call<'_> {
 
 /// All calls at an address, innermost first; empty if DWARF does not cover it.
 fn calls_at<'a>(
+    context: &Context<Slice<'a>>,
+    split: &SplitDwarf<'a>,
+    svma: u64,
+) -> Result<Vec<Call<'a>>, Failure> {
+    match reader::bounded(|| caught(|| parse_calls_at(context, split, svma))) {
+        (Err(_), true) => Err(Failure::Error("its inlined calls are nested too deeply".to_owned())),
+        (calls, _) => calls,
+    }
+}
+
+fn parse_calls_at<'a>(
     context: &Context<Slice<'a>>,
     split: &SplitDwarf<'a>,
     svma: u64,

@@ -18,6 +18,7 @@ mod kept;
 mod locate;
 mod mapped;
 mod names;
+mod reader;
 mod resolve;
 mod sections;
 mod split;

@@ -10,7 +10,8 @@ use typed_arena::Arena;
 use crate::binary::Binary;
 use crate::dwarf::{self, Worker};
 use crate::names::{Coverage, Names};
-use crate::sections::{Failure, Slice, caught};
+use crate::reader::Slice;
+use crate::sections::{Failure, caught};
 use crate::split::{SplitDwarf, Store};
 use crate::threads;
 

@@ -1,12 +1,10 @@
 //! Sections of a file as parsers read them, and parsers run over bytes that nobody has checked.
 
+use crate::reader::Slice;
 use object::{Object, ObjectSection};
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use typed_arena::Arena;
-
-/// Bytes of a section as gimli reads them.
-pub(crate) type Slice<'a> = gimli::EndianSlice<'a, gimli::RunTimeEndian>;
 
 /// Why a section cannot be read.
 #[derive(Debug)]
@@ -73,7 +71,7 @@ const UNPACKED_BYTES_ALLOWED: u64 = 64 << 20;
 pub(crate) fn slice<'a>(bytes: &'a [u8], file: &object::File<'_>) -> Slice<'a> {
     let order =
         if file.is_little_endian() { gimli::RunTimeEndian::Little } else { gimli::RunTimeEndian::Big };
-    gimli::EndianSlice::new(bytes, order)
+    Slice::new(bytes, order)
 }
 
 /// How a parser failed.

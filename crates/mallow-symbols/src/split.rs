@@ -10,7 +10,8 @@ use addr2line::SplitDwarfLoad;
 use typed_arena::Arena;
 
 use crate::mapped::Mapped;
-use crate::sections::{Slice, caught, section_bytes, slice};
+use crate::reader::Slice;
+use crate::sections::{caught, section_bytes, slice};
 
 /// Owns what is loaded while addresses are resolved. References into it stay valid as it grows.
 #[derive(Default)]
@@ -56,7 +57,7 @@ impl<'a> SplitDwarf<'a> {
     fn load_file(&self, wanted: &SplitDwarfLoad<Slice<'a>>) -> Option<Arc<gimli::Dwarf<Slice<'a>>>> {
         let mut path = PathBuf::new();
         for part in [&wanted.comp_dir, &wanted.path].into_iter().flatten() {
-            path.push(part.to_string().ok()?);
+            path.push(std::str::from_utf8(part.slice()).ok()?);
         }
         let mapped = self.store.files.alloc(Mapped::open(&path).ok()?);
         let file = object::File::parse(&**mapped).ok()?;

@@ -12,7 +12,7 @@ use std::ops::Range;
 use gimli::{DebugAranges, DebugInfo, Reader, UnitType};
 use rustc_hash::FxHashSet;
 
-use crate::sections::Slice;
+use crate::reader::Slice;
 
 /// Bytes of the header that covers units: length 4, version 2, unit type 1, address size 1, abbreviations 4, signature 8, type 4.
 const COVER_BYTES: usize = 24;
@@ -120,7 +120,7 @@ mod tests {
     use object::{Object, ObjectSection};
 
     fn slice(bytes: &[u8]) -> Slice<'_> {
-        gimli::EndianSlice::new(bytes, gimli::RunTimeEndian::Little)
+        Slice::new(bytes, gimli::RunTimeEndian::Little)
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod compiled;
 mod damaged;
 mod judge;
 mod kept;
+mod nested;
 mod separate;
 mod toolchain;
 mod units;

@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::ops::Range;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-use crate::toolchain::{call_site, compile_c, text};
+use crate::toolchain::{C_FRAMES, call_site, compile_c, key, lines, search, text};
 use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
 use object::{Object, ObjectSection};
 use proptest::prelude::*;
@@ -63,6 +64,22 @@ fn a_folder_or_a_device_is_not_read() {
         assert!(symbolizer.warnings()[0].contains("not a regular file"), "{:?}", symbolizer.warnings());
     }
     assert!(Path::new("/dev/zero").exists());
+}
+
+/// A name is asked for twice, and in between somebody who may write to the file empties it.
+#[test]
+fn a_file_that_is_cut_short_while_it_is_open_has_its_names() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let app = compile_c(folder.path(), &[]);
+    fs::set_permissions(&app, fs::Permissions::from_mode(0o757)).expect("it is ours");
+    let call = call_site(&app, "outer", "malloc");
+    let mut symbolizer = Symbolizer::new(search(folder.path()));
+    let module = key(&app);
+    let before = symbolizer.resolve(&module, &[call]);
+    assert_eq!(lines(&before[0]), C_FRAMES);
+    fs::OpenOptions::new().write(true).open(&app).and_then(|file| file.set_len(0)).expect("it is ours");
+    assert_eq!(symbolizer.resolve(&module, &[call]), before);
+    assert_eq!(symbolizer.warnings(), [""; 0]);
 }
 
 /// Where the program's DWARF lies in its file: from the first debug section to the end of the last.

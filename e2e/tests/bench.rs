@@ -289,8 +289,8 @@ fn children_that_are_left_are_named_and_not_waited_for() {
     let shown = bench(workshop.path(), &words).well();
     assert!(started.elapsed() < Duration::from_secs(20), "{shown}");
     assert!(shown.stdout.contains("After 2 runs processes were still running, such as sleep"), "{shown}");
-    // It has another name when the run ends, and none when all have ended.
-    let words = ["-r", "3", "--recorder-runs", "0", "(exec sleep 0.4) & true", "sleep 0.5"];
+    // It has another name when the run ends than after the next one.
+    let words = ["-r", "3", "--recorder-runs", "0", "(exec sleep 3) & true", "sleep 0.5"];
     let shown = bench(workshop.path(), &words).well();
     assert!(shown.stdout.contains("processes were still running, such as sleep"), "{shown}");
 }

@@ -29,7 +29,7 @@ pub(crate) fn mallow(workshop: &Workshop, words: &[&str]) -> Finished {
 }
 
 pub(crate) fn report(workshop: &Workshop, words: &[&str]) -> Value {
-    json(&mallow(workshop, &[&["report", "--json"], words].concat()).well().stdout)
+    json(&mallow(workshop, &[&["report", "--json", "--all-frames"], words].concat()).well().stdout)
 }
 
 pub(crate) fn number(value: &Value) -> u64 {

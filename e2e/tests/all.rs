@@ -38,6 +38,7 @@ mod linked_allocators;
 mod linked_hazards;
 mod linked_libraries;
 mod many;
+mod no_arguments;
 mod not_recorded;
 mod off_cpu;
 mod own_allocators;

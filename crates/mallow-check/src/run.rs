@@ -18,7 +18,9 @@ pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
-use mallow_collect::{Counted, Output, Patience, RecordOptions, RecordOutcome, Resolve, Scope, record};
+use mallow_collect::{
+    CommandLines, Counted, Output, Patience, RecordOptions, RecordOutcome, Resolve, Scope, record,
+};
 use mallow_gate::measurement::Measurement;
 use mallow_launch::SpawnOptions;
 use mallow_profile::Exit;
@@ -50,6 +52,8 @@ pub struct Task<'a> {
 
 /// Runs tests.
 pub struct Runner<'a> {
+    /// What is kept of the command lines of tests, in their traces.
+    pub command_lines: CommandLines,
     /// The preload library's bytes.
     pub preload: &'static [u8],
     /// Names addresses.
@@ -124,6 +128,7 @@ impl Runner<'_> {
         environment.extend(operations.map(|count| ("MALLOW_OPS".into(), count.to_string().into())));
         let options = RecordOptions {
             command: command(prepared, operations),
+            command_lines: self.command_lines,
             output: Output::File { path: folder.join("trace.mallow"), force: true },
             summary_only: true,
             regions: Some(Counted { patience: patience(test), scope: scope(test.mode) }),

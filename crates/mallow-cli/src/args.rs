@@ -1,5 +1,6 @@
 //! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
 
+mod arguments;
 mod bench;
 mod check;
 mod choice;

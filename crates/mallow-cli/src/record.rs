@@ -32,6 +32,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     }
     let options = RecordOptions {
         command: record.command,
+        command_lines: record.command_lines,
         output,
         summary_only: record.summary_only,
         regions: None,

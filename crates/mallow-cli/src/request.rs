@@ -8,6 +8,7 @@ use crate::args::{
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
+use mallow_collect::CommandLines;
 use mallow_formats::export::ExportFormat;
 use mallow_query::{PartRequest, ProcessChoice};
 use mallow_view::{Filter, FrameVisibility, ScriptFrames};
@@ -63,12 +64,14 @@ pub(crate) struct Record {
     pub(crate) summary_only: bool,
     pub(crate) python_objects: bool,
     pub(crate) no_runtime_flags: bool,
+    pub(crate) command_lines: CommandLines,
 }
 
 /// Count a command's allocations.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Stat {
     pub(crate) command: Vec<OsString>,
+    pub(crate) command_lines: CommandLines,
     pub(crate) runs: u32,
     pub(crate) json: bool,
     /// None for stderr, and for stdout in JSON.
@@ -149,6 +152,7 @@ impl From<LowRecord> for Record {
             summary_only: low.summary_only,
             python_objects: low.python_objects,
             no_runtime_flags: low.no_runtime_flags,
+            command_lines: low.arguments.command_lines(),
         }
     }
 }
@@ -156,7 +160,8 @@ impl From<LowRecord> for Record {
 impl From<LowStat> for Stat {
     fn from(low: LowStat) -> Self {
         let output = low.output.map(|path| NewFile { path, force: low.force });
-        Stat { command: low.command, runs: low.runs, json: low.json, output }
+        let command_lines = low.arguments.command_lines();
+        Stat { command: low.command, command_lines, runs: low.runs, json: low.json, output }
     }
 }
 

@@ -23,6 +23,7 @@ fn a_command_keeps_its_own_flags() {
         summary_only: false,
         python_objects: false,
         no_runtime_flags: false,
+        command_lines: CommandLines::Whole,
     };
     assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));
 }

@@ -60,7 +60,12 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
 /// One run after the other; none after one that Ctrl-C ended.
 fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Failure> {
     let spawn = mallow_launch::SpawnOptions::default();
-    let options = StatOptions { command: stat.command.clone(), spawn, preload: preload::LIBRARY };
+    let options = StatOptions {
+        command: stat.command.clone(),
+        command_lines: stat.command_lines,
+        spawn,
+        preload: preload::LIBRARY,
+    };
     let mut outcomes = Vec::new();
     for _ in 0..stat.runs {
         outcomes.push(mallow_collect::stat(&options)?);
@@ -89,7 +94,7 @@ fn metrics(outcome: &StatOutcome) -> Run {
 }
 
 fn command(stat: &Stat) -> Vec<String> {
-    stat.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    stat.command_lines.words(&stat.command)
 }
 
 fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {

@@ -1,11 +1,12 @@
 //! What a recording says about itself: command, start, machine.
 
+use crate::command_lines::CommandLines;
 use mallow_profile::{COUNTING_VERSION, Recording};
 use std::ffi::OsString;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A recording of this command that begins now.
-pub(crate) fn recording_of(command: &[OsString]) -> Recording {
+pub(crate) fn recording_of(command: &[OsString], command_lines: CommandLines) -> Recording {
     let system = rustix::system::uname();
     let mut environment = vec![
         ("kernel".to_owned(), system.release().to_string_lossy().into_owned()),
@@ -14,7 +15,7 @@ pub(crate) fn recording_of(command: &[OsString]) -> Recording {
     let processors = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     environment.push(("processors".to_owned(), processors.to_string()));
     Recording {
-        command: command.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: command_lines.words(command),
         started_unix_us: SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_micros() as u64),

@@ -18,6 +18,7 @@ mod budget;
 mod channels;
 mod clock;
 mod collector;
+mod command_lines;
 mod descriptors;
 mod door;
 mod drain;
@@ -73,6 +74,7 @@ mod unseen;
 mod workers;
 
 pub use ahead::ResolveAhead;
+pub use command_lines::CommandLines;
 pub use ending::exit_of_status;
 pub use error::CollectError;
 pub use heap::{HeapMetrics, HeapSource, Linked, NotSeen, OwnAllocator, heap_source, linked_into};

@@ -5,6 +5,7 @@
 
 use crate::clock::Clock;
 use crate::collector::Collector;
+use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::live_heap::{AllocatorAccount, LiveHeap, Order};
 use crate::live_queries::{LiveQueries, Query};
@@ -41,12 +42,13 @@ pub struct LiveSession {
 }
 
 impl LiveSession {
-    /// Starts a command with the recorder in it. It is ended when the thread that started it ends, whatever happens.
+    /// Starts a command with the recorder in it, of whose processes so much of the command lines is kept. It is ended when the thread that started it ends, whatever happens.
     ///
     /// # Errors
     /// When the command cannot be run or recorded.
     pub fn start(
         command: Vec<OsString>,
+        command_lines: CommandLines,
         options: SpawnOptions,
         preload: &'static [u8],
     ) -> Result<LiveSession, CollectError> {
@@ -54,7 +56,9 @@ impl LiveSession {
         let (started, pid) = channel();
         let recording = std::thread::Builder::new()
             .name("recording".into())
-            .spawn(move || run(&command, &options, preload, LiveQueries::new(receiver, started)))
+            .spawn(move || {
+                run(&command, command_lines, &options, preload, LiveQueries::new(receiver, started))
+            })
             .map_err(CollectError::system("start a thread"))?;
         match pid.recv() {
             Ok(pid) => Ok(LiveSession { pid, queries, recording }),
@@ -112,13 +116,14 @@ impl LiveSession {
 /// Collects and answers until every process has ended. Nothing is written, and nobody's keys end it.
 fn run(
     command: &[OsString],
+    command_lines: CommandLines,
     options: &SpawnOptions,
     preload: &[u8],
     mut queries: LiveQueries,
 ) -> Result<Ending, CollectError> {
     let launch = Launch::new(command)?;
     let inside = Inside::prepare(preload, &launch, command)?;
-    let session = Session::open()?;
+    let session = Session::open(command_lines)?;
     let clock = Clock::start();
     let mut command =
         TracedCommand::start(&launch, &session, &inside, Mode::Soak, options, Interrupts::ignored())?;

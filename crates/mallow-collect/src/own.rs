@@ -7,6 +7,7 @@
 use crate::about::recording_of;
 use crate::clock::Clock;
 use crate::collector::{Collector, Observer};
+use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::live_stacks::LiveStacks;
 use crate::output::Output;
@@ -87,17 +88,16 @@ fn collect<S: Sink + Send>(
 ) -> Result<Profile, CollectError> {
     let OwnOptions { memory, queries, begun, .. } = options;
     let command: Vec<OsString> = std::env::args_os().collect();
-    let about = recording_of(&command);
+    let about = recording_of(&command, CommandLines::Whole);
     let put: &mut dyn Sink = &mut sink;
     put.put_whole(&about)?;
     put.flush()?;
     let wanted = Wanted { events, threads: true, regions: None, exited: true, own: true };
     let mut collector = Collector::new(None, Clock::start(), sink, wanted);
-    let line: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     collector.take_in(Registration {
         memory,
         peer: Peer::of_pid(std::process::id()),
-        command: line.join(" "),
+        command: CommandLines::Whole.line(&command),
     })?;
     let _ = begun.send(());
     drop(begun);

@@ -6,6 +6,7 @@ use crate::about::recording_of;
 use crate::ahead::{Ahead, ResolveAhead};
 use crate::clock::Clock;
 use crate::collector::{Collector, Observer};
+use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::marks::Counted;
 use crate::output::Output;
@@ -28,6 +29,8 @@ use std::path::PathBuf;
 pub struct RecordOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
+    /// What is kept of its command line, and of those of the processes that it starts.
+    pub command_lines: CommandLines,
     /// Where the trace goes.
     pub output: Output,
     /// Keep figures per site only, not the events.
@@ -82,7 +85,7 @@ pub fn record(
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let inside = Inside::prepare(options.preload, &launch, &options.command)?;
-    let session = Session::open()?;
+    let session = Session::open(options.command_lines)?;
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;
     let outcome =
@@ -111,7 +114,7 @@ impl Recorder<'_> {
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start();
-        let about = recording_of(&options.command);
+        let about = recording_of(&options.command, options.command_lines);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;
         sink.flush()?;
@@ -135,7 +138,7 @@ impl Recorder<'_> {
             collector.run(&mut command, observer)
         });
         let finished = collected.and_then(|interrupted| {
-            let metrics = finish::finish(&mut collector, Some((&command, &launch)), about, resolve)?;
+            let metrics = finish::finish(&mut collector, Some(&command), about, resolve)?;
             Ok((interrupted, metrics))
         });
         match finished {
@@ -182,6 +185,7 @@ mod tests {
     fn cannot_be_recorded(directory: &Path, command: &str) -> String {
         let options = RecordOptions {
             command: vec![command.into()],
+            command_lines: CommandLines::Whole,
             output: Output::Default(directory.to_owned()),
             summary_only: false,
             regions: None,

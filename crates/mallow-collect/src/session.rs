@@ -5,6 +5,7 @@
 //! pass, one of a bounded crowd, and strangers take a twentieth of the time at most, however many they are. Who knows the session's token was
 //! started by it.
 
+use crate::command_lines::CommandLines;
 use crate::door::{OwnDoor, is_equal, listening};
 use crate::error::CollectError;
 use crate::peer::Peer;
@@ -31,6 +32,7 @@ pub(crate) struct Session {
     socket: OwnedFd,
     name: String,
     token: [u8; 16],
+    command_lines: CommandLines,
     /// Those who have said nothing yet, the one that came first in front.
     silent: Vec<Silent>,
     /// When the abstract socket is looked at again.
@@ -55,7 +57,7 @@ pub(crate) struct Registration {
     pub(crate) memory: OwnedFd,
     /// Who it is.
     pub(crate) peer: Peer,
-    /// Its command line, blanks between arguments.
+    /// What is kept of its command line, blanks between arguments.
     pub(crate) command: String,
 }
 
@@ -77,7 +79,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Session {
     /// Opens the socket.
-    pub(crate) fn open() -> Result<Session, CollectError> {
+    pub(crate) fn open(command_lines: CommandLines) -> Result<Session, CollectError> {
         let refused = |what| CollectError::system::<rustix::io::Errno>(what);
         let mut secret = [0u8; 24];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
@@ -95,6 +97,7 @@ impl Session {
             socket,
             name,
             token,
+            command_lines,
             silent: Vec::new(),
             rests_until: Instant::now(),
             is_crowded: false,
@@ -212,7 +215,7 @@ impl Session {
         if handshake.version != SHARED_VERSION || !is_equal(&handshake.token, &self.token) {
             return None;
         }
-        let command = String::from_utf8_lossy(command).trim_end_matches('\0').replace('\0', " ");
+        let command = self.command_lines.of_process(command);
         Some(Registration { memory, peer: Peer::of_connection(connection)?, command })
     }
 }
@@ -308,7 +311,7 @@ mod tests {
 
     #[test]
     fn who_has_another_token_or_version_is_a_stranger() {
-        let mut session = Session::open().unwrap();
+        let mut session = Session::open(CommandLines::Whole).unwrap();
         let right = Handshake {
             magic: HANDSHAKE_MAGIC,
             version: SHARED_VERSION,
@@ -333,7 +336,7 @@ mod tests {
 
     #[test]
     fn who_connects_and_says_nothing_keeps_nobody_waiting() {
-        let mut session = Session::open().unwrap();
+        let mut session = Session::open(CommandLines::Whole).unwrap();
         let silent = connected(&session);
         assert!(session.accept_last().is_empty());
         let other = connected(&session);
@@ -346,7 +349,7 @@ mod tests {
 
     #[test]
     fn a_crowd_of_silent_ones_is_given_up_and_the_others_come_a_few_at_a_time() {
-        let mut session = Session::open().unwrap();
+        let mut session = Session::open(CommandLines::Whole).unwrap();
         let silent: Vec<OwnedFd> = (0..3 * SILENT_MAX).map(|_| connected(&session)).collect();
         let speaking: Vec<OwnedFd> = (0..6).map(|_| connected(&session)).collect();
         speaking.iter().for_each(|socket| register(&session, socket, b"x\0"));
@@ -363,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_crowd_before_the_abstract_name_stands_in_nobodys_way_at_the_file() {
-        let mut session = Session::open().unwrap();
+        let mut session = Session::open(CommandLines::Whole).unwrap();
         let crowd: Vec<OwnedFd> = (0..1000).map(|_| connected(&session)).collect();
         for _ in 0..3 {
             let own = connected_at_the_file(&session);
@@ -379,25 +382,25 @@ mod tests {
     #[test]
     fn the_file_is_for_its_owner_and_goes_with_the_session() {
         use std::os::unix::fs::PermissionsExt;
-        let session = Session::open().unwrap();
+        let session = Session::open(CommandLines::Whole).unwrap();
         let path = session.own.as_ref().unwrap().path.clone();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(session.variable().ends_with(path.to_str().unwrap()));
         drop(session);
         assert!(!path.exists());
         // One that was killed leaves its file, until the next one comes.
-        let session = Session::open().unwrap();
+        let session = Session::open(CommandLines::Whole).unwrap();
         let left = path.with_file_name("session-left");
         drop(listening(|socket| bind(socket, &SocketAddrUnix::new(&left)?)).unwrap());
         assert!(left.exists());
-        let next = Session::open().unwrap();
+        let next = Session::open(CommandLines::Whole).unwrap();
         assert!(!left.exists());
         assert!([&session, &next].iter().all(|session| session.own.as_ref().unwrap().path.exists()));
     }
 
     #[test]
     fn who_says_nothing_for_long_and_was_not_started_by_us_is_not_waited_for() {
-        let mut session = Session::open().unwrap();
+        let mut session = Session::open(CommandLines::Whole).unwrap();
         let _stranger = connected(&session);
         assert!(session.accept_last().is_empty() && session.silent.len() == 1);
         session.silent[0].since = Instant::now().checked_sub(BREATH).unwrap();

@@ -3,6 +3,7 @@
 use crate::budget::IMAGES_MAX;
 use crate::channels;
 use crate::collector::turn_away;
+use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::findings::Findings;
 use crate::heap::{Executables, MemoryWatch};
@@ -25,6 +26,8 @@ use std::time::{Duration, Instant};
 pub struct StatOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
+    /// What is kept of its command line, and of those of the processes that it starts.
+    pub command_lines: CommandLines,
     /// How the command is started.
     pub spawn: SpawnOptions,
     /// The preload library's bytes.
@@ -58,7 +61,7 @@ pub struct StatOutcome {
 pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let inside = Inside::prepare(options.preload, &launch, &options.command)?;
-    let session = Session::open()?;
+    let session = Session::open(options.command_lines)?;
     let started = Instant::now();
     let interrupts = Interrupts::ignored();
     let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
@@ -81,7 +84,8 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     // there.
     if counting.processes.iter().all(|process| process.pid != counting.command.pid()) {
         let ended_us = started.elapsed().as_micros() as u64;
-        let (pid, exit, command) = (counting.command.pid(), counting.command.exit(), launch.line());
+        let (pid, exit) = (counting.command.pid(), counting.command.exit());
+        let command = options.command_lines.line(&options.command);
         let parent_pid = std::process::id();
         counting.processes.push(Process { pid, parent_pid, command, ended_us, exit, ..Process::default() });
     }

@@ -77,12 +77,6 @@ impl<'a> Launch<'a> {
         program.file_name().unwrap_or(OsStr::new("program")).to_string_lossy().into_owned()
     }
 
-    /// The command line, blanks between arguments.
-    pub fn line(&self) -> String {
-        let words: Vec<_> = self.command.iter().map(|word| word.to_string_lossy()).collect();
-        words.join(" ")
-    }
-
     /// Starts it.
     ///
     /// # Errors

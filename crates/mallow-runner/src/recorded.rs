@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::{Output, RunnerError};
 use mallow_bench::{Allocations, RunEnd, Session};
-use mallow_collect::{StatOptions, StatOutcome};
+use mallow_collect::{CommandLines, StatOptions, StatOutcome};
 use mallow_launch::SpawnOptions;
 use mallow_profile::{Exit, Process};
 use std::ffi::OsString;
@@ -67,8 +67,13 @@ impl Bench<'_> {
     fn count(&self, index: usize, preload: &'static [u8]) -> Result<Allocations, String> {
         let (command, spawn) = self.quiet_start(index).map_err(|error| error.to_string())?;
         let shell = self.programs[index].in_shell.then(|| command.clone());
-        let outcome = mallow_collect::stat(&StatOptions { command, spawn, preload })
-            .map_err(|error| error.to_string())?;
+        let outcome = mallow_collect::stat(&StatOptions {
+            command,
+            command_lines: CommandLines::Whole,
+            spawn,
+            preload,
+        })
+        .map_err(|error| error.to_string())?;
         if let Some(sentence) = outcome.blind.first().or(outcome.warnings.first()) {
             return Err(sentence.clone());
         }

@@ -1,5 +1,6 @@
 //! What to soak, and how.
 
+use mallow_collect::CommandLines;
 use mallow_growth::Rules;
 use mallow_load::{Amount, Endpoint, Load, Protocol};
 use std::ffi::OsString;
@@ -116,6 +117,8 @@ pub struct SoakOptions {
     pub snapshots: Option<PathBuf>,
     /// Heaps of more bytes than this are not written into it: a snapshot is about as large as its heap, up to three times.
     pub snapshot_heap_bytes_max: u64,
+    /// What is kept of the command lines of the server, its processes and the load.
+    pub command_lines: CommandLines,
     /// The preload library's bytes.
     pub preload: &'static [u8],
 }

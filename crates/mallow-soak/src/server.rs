@@ -227,7 +227,7 @@ fn launch(
         own_group: true,
         ..SpawnOptions::default()
     };
-    match LiveSession::start(command.to_vec(), setting, options.preload) {
+    match LiveSession::start(command.to_vec(), options.command_lines, setting, options.preload) {
         Ok(watched) => Ok(Life::Recorded(watched)),
         Err(
             error

@@ -90,7 +90,7 @@ fn environment(options: &SoakOptions, runtimes: &Runtimes) -> Vec<(OsString, OsS
 
 fn head(options: &SoakOptions, work: String, pid: u32) -> JournalHead {
     let command = match &options.server {
-        Server::Command(words) => words.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        Server::Command(words) => options.command_lines.words(words),
         Server::Pid(pid) => vec![format!("process {pid}")],
     };
     JournalHead {

@@ -3,6 +3,7 @@
 use crate::error::SoakError;
 use crate::options::{Ready, SoakOptions, Work};
 use crate::shell;
+use mallow_collect::CommandLines;
 use mallow_evidence::{LatencyMetrics, LoadMetrics};
 use mallow_load::{Amount, Generator, Latency, Load, Metrics, Protocol, check_endpoint, outside};
 use std::collections::BTreeMap;
@@ -63,6 +64,11 @@ impl Worker {
     pub(crate) fn in_words(&self, options: &SoakOptions) -> String {
         match (&options.work, self) {
             (Work::Http(load), Worker::Http { generator, .. }) => load_in_words(load, generator.protocol()),
+            (Work::Command(_) | Work::External { .. }, _)
+                if options.command_lines == CommandLines::ProgramsAlone =>
+            {
+                "a command of the shell".to_owned()
+            }
             (Work::Command(command), _) => format!("`{command}`"),
             (Work::External { template, .. }, _) => format!("`{template}`"),
             (Work::Http(load), _) => load.endpoint.to_string(),

@@ -1,5 +1,6 @@
 //! `mallow check` as typed.
 
+use super::arguments::LowArguments;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -44,6 +45,8 @@ pub(crate) struct LowTests {
     /// Count the objects of Python's own allocator, which the program keeps, in place of running it with PYTHONMALLOC=malloc
     #[arg(long)]
     pub(crate) python_objects: bool,
+    #[command(flatten)]
+    pub(crate) arguments: LowArguments,
     /// Build and run without mallow's hooks, for another tool; nothing is judged
     #[arg(long, conflicts_with_all = ["update", "against", "json", "junit", "markdown", "annotations"])]
     pub(crate) no_hooks: bool,

@@ -1,5 +1,6 @@
 //! `mallow record` as typed.
 
+use super::arguments::LowArguments;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,6 +24,8 @@ pub(crate) struct LowRecord {
     /// Do not ask Node and the JVM to write down what code they make
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,
+    #[command(flatten)]
+    pub(crate) arguments: LowArguments,
     /// The command to run, with its arguments: everything from its name on is its own
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -2,6 +2,7 @@
 
 mod quantity;
 
+use super::arguments::LowArguments;
 use super::choice::one_of;
 use clap::{Args, ValueEnum};
 use mallow_soak::Collection;
@@ -228,6 +229,8 @@ pub(crate) struct LowSoakOutputs {
     /// Print JSON (schema mallow.soak/2)
     #[arg(long)]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) arguments: LowArguments,
     /// Write a line of JSON for each look to FILE, as they come
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: Option<PathBuf>,

@@ -1,5 +1,6 @@
 //! `mallow stat` as typed.
 
+use super::arguments::LowArguments;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -20,6 +21,8 @@ pub(crate) struct LowStat {
     /// Overwrite FILE if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) arguments: LowArguments,
     /// The command to run, with its arguments: everything from its name on is its own
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,

@@ -4,7 +4,7 @@ mod cpu;
 
 use crate::preload;
 use mallow_bench::Session;
-use mallow_collect::{Output, RecordOptions};
+use mallow_collect::{CommandLines, Output, RecordOptions};
 use mallow_flame::FlameGraph;
 use mallow_profile::ReallocAttribution;
 use mallow_query::{Failure, Names, ProfileFile, choose};
@@ -48,6 +48,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
     let output = Output::File { path: path.to_owned(), force: true };
     let options = RecordOptions {
         command,
+        command_lines: CommandLines::Whole,
         output,
         summary_only: true,
         regions: None,

@@ -56,7 +56,11 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     };
     let mut names = Names::new();
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
-    let mut runner = Runner { preload: preload::LIBRARY, resolve: &mut resolve };
+    let mut runner = Runner {
+        command_lines: check.measuring.command_lines,
+        preload: preload::LIBRARY,
+        resolve: &mut resolve,
+    };
     let stderr = std::io::stderr();
     let style = crate::terminal::style(&stderr);
     // Who reads the table has it all at its end; who waits for it wants to see that it goes on.

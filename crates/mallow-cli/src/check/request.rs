@@ -1,6 +1,7 @@
 //! What a command line of `mallow check` means.
 
 use crate::args::{LowCheck, LowFormat};
+use mallow_collect::CommandLines;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -50,6 +51,7 @@ pub(crate) struct Measuring {
     pub(crate) jobs: Option<NonZeroU32>,
     pub(crate) timeout_s: Option<NonZeroU32>,
     pub(crate) python_objects: bool,
+    pub(crate) command_lines: CommandLines,
 }
 
 /// What tests are held against.
@@ -106,6 +108,7 @@ impl From<LowCheck> for Check {
                 jobs: low.tests.jobs,
                 timeout_s: low.tests.timeout,
                 python_objects: low.tests.python_objects,
+                command_lines: low.tests.arguments.command_lines(),
             },
             baselines: Baselines {
                 folder: low.baselines.baselines,
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn every_flag_has_its_meaning() {
-        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --baselines base --thresholds t.json \
+        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --no-arguments --baselines base --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
                     --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
@@ -203,6 +206,7 @@ mod tests {
                 jobs: NonZeroU32::new(2),
                 timeout_s: NonZeroU32::new(30),
                 python_objects: true,
+                command_lines: CommandLines::ProgramsAlone,
             },
             baselines: Baselines {
                 folder: Some("base".into()),

@@ -84,6 +84,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
             Some(_) => u64::MAX,
             None => SNAPSHOT_HEAP_BYTES_MAX,
         },
+        command_lines: low.shown.arguments.command_lines(),
         preload: preload::LIBRARY,
     };
     let settings = around.settings(&options, url);

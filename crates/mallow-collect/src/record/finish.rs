@@ -8,7 +8,6 @@ use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
 use crate::symbols::{Resolve, symbols_of};
 use crate::target::TracedCommand;
-use mallow_launch::Launch;
 use mallow_profile::{EventsLost, Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
 
@@ -23,7 +22,7 @@ pub(crate) enum Metrics {
 /// Closes what is still open, and adds symbols and figures. `started` is the command, where one was started.
 pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
-    started: Option<(&TracedCommand, &Launch<'_>)>,
+    started: Option<&TracedCommand>,
     about: Recording,
     resolve: Resolve<'_>,
 ) -> Result<Metrics, CollectError> {
@@ -44,7 +43,7 @@ pub(crate) fn finish<S: Sink + Send>(
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;
     let missing = match started {
-        Some((command, launch)) => put_missing_child(sink, index, now_us, command, launch)?,
+        Some(command) => put_missing_child(sink, index, now_us, command, &about)?,
         None => None,
     };
     for process in &exited {
@@ -78,13 +77,14 @@ fn put_missing_child(
     index: u32,
     ended_us: u64,
     command: &TracedCommand,
-    launch: &Launch<'_>,
+    about: &Recording,
 ) -> Result<Option<Process>, CollectError> {
     if command.was_registered() {
         return Ok(None);
     }
     let parent_pid = std::process::id();
-    let start = ProcessStart { pid: command.pid(), parent_pid, command: launch.line(), started_us: 0 };
+    let start =
+        ProcessStart { pid: command.pid(), parent_pid, command: about.command.join(" "), started_us: 0 };
     sink.put(index, &start)?;
     let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: EventsLost::default() };
     sink.put(index, &end)?;

@@ -1,0 +1,18 @@
+//! Whether command lines are kept, as typed.
+
+use clap::Args;
+use mallow_collect::CommandLines;
+
+/// What is written down of command lines.
+#[derive(Clone, Copy, Debug, PartialEq, Args)]
+pub(crate) struct LowArguments {
+    /// Write down which program each process runs, and nothing else of its command line
+    #[arg(long)]
+    pub(crate) no_arguments: bool,
+}
+
+impl LowArguments {
+    pub(crate) fn command_lines(self) -> CommandLines {
+        if self.no_arguments { CommandLines::ProgramsAlone } else { CommandLines::Whole }
+    }
+}

@@ -91,7 +91,7 @@ fn lines_of_scripts_are_found_where_they_are() {
         for by in ["cpu-clock", "timers"] {
             let words = ["-e", by, "-o", "s.pb.gz", "--force", "--", "sh", "-c", &line];
             let recorded = cpu(&workshop, &words).ended(Exit::Status(7));
-            let document = report(&workshop, &["s.pb.gz", "--sort", "time", "--all-frames"]);
+            let document = report(&workshop, &["s.pb.gz", "--sort", "time"]);
             assert_eq!(document["quality"]["lost"], 0, "{recorded}");
             shares.hold(&recorded, &document);
         }

@@ -1,13 +1,24 @@
 //! Builds the recorder, a workspace of its own because it runs in other programs: without std, and with another
-//! panic strategy. The library is then part of the `mallow` binary.
+//! panic strategy. The libraries and the spawner are then part of the `mallow` binary.
+//!
+//! Its sources travel in this package, as links into `recorder/`, so that nothing else is read. A package holds no manifests but its own,
+//! so the sources are laid out as a workspace first. Where debug information is wanted in a checkout they are built in their place:
+//! what a compiler or a debugger says is then said of the files that people edit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::{env, fs};
+use std::{env, fs, io};
 
-const LIBRARY: &str = "libmallow_preload.so";
-const TIMERS: &str = "libmallow_timers.so";
-const SPAWNER: &str = "mallow-spawner";
+/// The crates that are built, and what each leaves.
+const BUILT: [(&str, &str); 3] = [
+    ("mallow-preload", "libmallow_preload.so"),
+    ("mallow-timers", "libmallow_timers.so"),
+    ("mallow-spawner", "mallow-spawner"),
+];
+
+/// Those and what they are built on.
+const CRATES: [&str; 6] =
+    ["mallow-preload", "mallow-timers", "mallow-spawner", "mallow-family", "mallow-recorder", "mallow-wire"];
 
 fn main() -> ExitCode {
     match build() {
@@ -20,47 +31,124 @@ fn main() -> ExitCode {
 }
 
 fn build() -> Result<(), String> {
-    let variable =
-        |name: &str| env::var_os(name).map(PathBuf::from).ok_or(format!("cargo did not set {name}"));
-    let root = variable("CARGO_MANIFEST_DIR")?.join("../..");
-    let out = variable("OUT_DIR")?;
-    for watched in [
-        "recorder/Cargo.toml",
-        "recorder/Cargo.lock",
-        "recorder/mallow-recorder",
-        "recorder/mallow-preload",
-        "recorder/mallow-spawner",
-        "recorder/mallow-timers",
-    ] {
-        println!("cargo::rerun-if-changed={}", root.join(watched).display());
+    let links = folder("CARGO_MANIFEST_DIR")?.join("recorder");
+    let out = folder("OUT_DIR")?;
+    let triple = recorder_target(&variable("TARGET")?, &variable("HOST")?)?;
+    watch(&links);
+    let mut cargo = nested_cargo(&folder("CARGO")?);
+    let has_debug = env::var("DEBUG").is_ok_and(|outer| outer != "false");
+    // In a package this is the file itself, in a checkout a link to the workspace's manifest.
+    let workspace = read(links.join("workspace.toml"), fs::canonicalize)?;
+    if has_debug && workspace.ends_with("recorder/Cargo.toml") {
+        cargo.arg("--locked").arg("--manifest-path").arg(workspace);
+    } else {
+        // Nothing in it comes from a registry, so no registry is asked.
+        cargo.arg("--offline").arg("--manifest-path").arg(lay_out(&links, &out.join("sources"))?);
     }
-    println!("cargo::rerun-if-changed={}", root.join("crates/mallow-wire").display());
     let target = out.join("recorder");
-    let status = nested_cargo(&variable("CARGO")?)
-        .args([
-            "build",
-            "--release",
-            "--locked",
-            "--package",
-            "mallow-preload",
-            "--package",
-            "mallow-timers",
-            "--package",
-            SPAWNER,
-            "--manifest-path",
-        ])
-        .arg(root.join("recorder/Cargo.toml"))
-        .arg("--target-dir")
-        .arg(&target)
-        .status()
-        .map_err(|error| format!("cannot run cargo for the recorder: {error}"))?;
+    cargo.arg("--target-dir").arg(&target).args(["--target", &triple]);
+    BUILT.iter().for_each(|(package, _)| _ = cargo.args(["--package", package]));
+    if triple.ends_with("-musl") {
+        // A library for every program is no static one.
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=-crt-static");
+    }
+    if !has_debug {
+        cargo.args([
+            "--config",
+            "profile.release.debug=false",
+            "--config",
+            "profile.release.strip=\"symbols\"",
+        ]);
+    }
+    let status = cargo.status().map_err(|error| format!("cannot run cargo for the recorder: {error}"))?;
     if !status.success() {
         return Err(format!("the recorder does not build: cargo ended with {status}"));
     }
-    for name in [LIBRARY, TIMERS, SPAWNER] {
-        copy(&target.join("release").join(name), &out.join(name))?;
+    let built = target.join(triple).join("release");
+    BUILT
+        .iter()
+        .try_for_each(|(_, file)| read(built.join(file), |from| fs::copy(from, out.join(file))).map(drop))
+}
+
+/// What the recorder is built for. It asks no C library for anything that has a version, so that of the machine that builds
+/// serves every program of the target.
+fn recorder_target(target: &str, host: &str) -> Result<String, String> {
+    let is_recorded = |triple: &str| {
+        triple.starts_with("x86_64-") && ["-linux-gnu", "-linux-musl"].iter().any(|end| triple.ends_with(end))
+    };
+    if !is_recorded(target) {
+        return Err(format!(
+            "mallow records programs on Linux on x86-64. There is no recorder for {target}, and a mallow without one is not built."
+        ));
+    }
+    Ok(if is_recorded(host) { host } else { target }.to_owned())
+}
+
+/// Asks for another build when a source changes: what the links lead to, as a link itself does not.
+fn watch(links: &Path) {
+    let parts = CRATES
+        .iter()
+        .flat_map(|name| ["manifest.toml", "src", "build.rs"].map(|part| links.join(name).join(part)));
+    for path in parts.chain([links.join("workspace.toml")]).filter_map(|link| fs::canonicalize(link).ok()) {
+        println!("cargo::rerun-if-changed={}", path.display());
+    }
+    println!("cargo::rerun-if-changed=build.rs");
+}
+
+/// Lays the sources out as one workspace, and says where its manifest is. No path leads out of it, so what is built does not depend on
+/// where it is.
+fn lay_out(links: &Path, tree: &Path) -> Result<PathBuf, String> {
+    let manifest = tree.join("Cargo.toml");
+    place(&links.join("workspace.toml"), &manifest)?;
+    for name in CRATES {
+        let (from, to) = (links.join(name), tree.join(name));
+        place_all(&from.join("src"), &to.join("src"))?;
+        if from.join("build.rs").exists() {
+            place(&from.join("build.rs"), &to.join("build.rs"))?;
+        }
+        let text = read(from.join("manifest.toml"), fs::read_to_string)?;
+        // What only tests are built with would have to be looked up in a registry.
+        let text = text.split("[dev-dependencies]").next().unwrap_or_default();
+        write(&to.join("Cargo.toml"), text.replace("../../crates/", "../").as_bytes())?;
+    }
+    Ok(manifest)
+}
+
+fn place_all(from: &Path, to: &Path) -> Result<(), String> {
+    for entry in read(from.to_owned(), fs::read_dir)? {
+        let entry = entry.map_err(|error| format!("cannot list {}: {error}", from.display()))?.path();
+        let name = entry.file_name().unwrap_or_default();
+        if entry.is_dir() { place_all(&entry, &to.join(name))? } else { place(&entry, &to.join(name))? }
     }
     Ok(())
+}
+
+fn place(from: &Path, to: &Path) -> Result<(), String> {
+    write(to, &read(from.to_owned(), fs::read)?)
+}
+
+/// Leaves alone what is the same already: cargo looks at the time of a file.
+fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
+    if fs::read(to).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    let parent = to.parent().map_or(Ok(()), fs::create_dir_all);
+    parent
+        .and_then(|()| fs::write(to, bytes))
+        .map_err(|error| format!("cannot write {}: {error}", to.display()))
+}
+
+fn read<T>(path: PathBuf, reader: impl FnOnce(PathBuf) -> io::Result<T>) -> Result<T, String> {
+    let shown = path.display().to_string();
+    reader(path).map_err(|error| format!("cannot read {shown}: {error}"))
+}
+
+fn folder(name: &str) -> Result<PathBuf, String> {
+    env::var_os(name).map(PathBuf::from).ok_or_else(|| format!("cargo did not set {name}"))
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    env::var(name).map_err(|_| format!("cargo did not set {name}"))
 }
 
 /// Cargo without what the outer cargo tells its build scripts: flags meant for the outer workspace (coverage, sanitizers,
@@ -78,9 +166,6 @@ fn nested_cargo(cargo: &Path) -> Command {
             command.env_remove(&name);
         }
     }
+    command.args(["build", "--release"]);
     command
-}
-
-fn copy(from: &Path, to: &Path) -> Result<(), String> {
-    fs::copy(from, to).map(drop).map_err(|error| format!("cannot copy {}: {error}", from.display()))
 }

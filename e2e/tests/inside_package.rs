@@ -48,7 +48,7 @@ fn each_crate_is_published_behind_those_that_it_is_built_on_and_asks_for_their_v
             assert!(order[..at].contains(&used), "{name} is published before {used}");
             assert_eq!(
                 version,
-                format!("^{}", packages[&used]["version"].as_str().unwrap()),
+                format!("={}", packages[&used]["version"].as_str().unwrap()),
                 "{name}: {used}"
             );
         }
@@ -64,7 +64,7 @@ static ALLOC: mallow_alloc::Mallow<std::alloc::System> = mallow_alloc::Mallow::n
 fn main() {
     let profile = mallow_alloc::profile("packaged.mallow");
     drop(std::hint::black_box(vec![1u8; 100]));
-    println!("{}", profile.stats().allocations);
+    println!("{}", profile.stats().unwrap().allocations);
 }
 "#;
 

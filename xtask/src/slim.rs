@@ -7,6 +7,6 @@ use std::process::Command;
 /// Checks it.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(root).args(["clippy", "--locked", "--package", "mallow-cli", "--no-default-features"]);
+    cargo.current_dir(root).args(["clippy", "--locked", "--package", "mallow", "--no-default-features"]);
     run::shown(cargo.args(["--", "-D", "warnings"]))
 }

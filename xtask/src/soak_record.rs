@@ -9,9 +9,7 @@ use std::process::Command;
 
 /// Builds the release binary, and runs the servers against it.
 pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), String> {
-    run::shown(
-        Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
-    )?;
+    run::shown(Command::new("cargo").args(["build", "--release", "--package", "mallow"]).current_dir(root))?;
     let target = Workspace { folder: PathBuf::new() }.target_folder(root)?;
     let mut record = Command::new("cargo");
     record.args(["run", "--package", "e2e", "--bin", "soak-record", "--"]).args(words);

@@ -63,13 +63,14 @@ fn governs_itself(path: &Path, manifest: &str) -> bool {
     path.starts_with("programs") || manifest.lines().any(|line| line.trim() == "[workspace]")
 }
 
-/// Files that belong to the repository: tracked, or new and not ignored; so that a check speaks before the commit.
+/// Files that belong to the repository: tracked, or new and not ignored; so that a check speaks before the commit. A link is no
+/// file of its own: packages of crates hold the licences and the recorder's sources by links.
 pub(crate) fn tracked_files(root: &Path) -> Result<Vec<PathBuf>, String> {
     let mut list = Command::new("git");
     list.args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"]).current_dir(root);
     let names = run::captured(&mut list)?;
-    let mut files: Vec<PathBuf> =
-        names.split_terminator('\0').map(PathBuf::from).filter(|path| root.join(path).is_file()).collect();
+    let is_file = |path: &PathBuf| root.join(path).symlink_metadata().is_ok_and(|what| what.is_file());
+    let mut files: Vec<PathBuf> = names.split_terminator('\0').map(PathBuf::from).filter(is_file).collect();
     files.sort();
     files.dedup();
     Ok(files)

@@ -14,22 +14,17 @@ pub(crate) struct Shim {
 }
 
 /// The header for C and C++.
-pub(crate) const HEADER: Shim =
-    Shim { path: "include/mallow.h", text: include_str!("../../../markers/c/mallow.h") };
+pub(crate) const HEADER: Shim = Shim { path: "include/mallow.h", text: include_str!("shims/mallow.h") };
 /// The crate `mallow_markers`.
 pub(crate) const CRATE: Shim =
-    Shim { path: "rust/mallow_markers.rs", text: include_str!("../../../markers/rust/src/lib.rs") };
+    Shim { path: "rust/mallow_markers.rs", text: include_str!("shims/mallow_markers.rs") };
 /// The package `mallow` for Python.
-pub(crate) const PACKAGE: Shim = Shim {
-    path: "python/mallow/__init__.py",
-    text: include_str!("../../../markers/python/mallow/__init__.py"),
-};
+pub(crate) const PACKAGE: Shim =
+    Shim { path: "python/mallow/__init__.py", text: include_str!("shims/mallow.py") };
 /// What `require "mallow"` loads in Ruby.
-pub(crate) const RUBY: Shim =
-    Shim { path: "ruby/mallow.rb", text: include_str!("../../../markers/ruby/mallow.rb") };
+pub(crate) const RUBY: Shim = Shim { path: "ruby/mallow.rb", text: include_str!("shims/mallow.rb") };
 /// What `require('mallow')` loads in Node.
-pub(crate) const NODE: Shim =
-    Shim { path: "node/mallow.js", text: include_str!("../../../markers/node/mallow.js") };
+pub(crate) const NODE: Shim = Shim { path: "node/mallow.js", text: include_str!("shims/mallow.js") };
 
 /// All of them.
 pub(crate) const ALL: [&Shim; 5] = [&HEADER, &CRATE, &PACKAGE, &RUBY, &NODE];

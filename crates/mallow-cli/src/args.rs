@@ -11,6 +11,7 @@ mod export;
 mod filter;
 mod flamegraph;
 mod gc_log;
+mod generated;
 mod heap;
 mod import;
 mod record;
@@ -30,6 +31,7 @@ pub(crate) use export::LowExport;
 pub(crate) use filter::LowExpression;
 pub(crate) use flamegraph::LowFlamegraph;
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
+pub(crate) use generated::{LowCompletions, LowManPages};
 pub(crate) use heap::{
     LowHeap, LowHeapCapture, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth,
     LowHeapReport, LowRows,
@@ -152,4 +154,10 @@ pub(crate) enum LowCommand {
     /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
     #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]
     GcLog(LowGcLog),
+    /// Print what completes mallow's words in a shell
+    #[command(hide = true)]
+    Completions(LowCompletions),
+    /// Write a man page for each command
+    #[command(hide = true)]
+    ManPages(LowManPages),
 }

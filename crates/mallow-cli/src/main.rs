@@ -16,6 +16,7 @@ mod exit_code;
 mod export;
 mod flamegraph;
 mod gc_log;
+mod generated;
 mod heap;
 mod import;
 mod output;
@@ -50,6 +51,8 @@ fn main() -> ExitCode {
         Request::Bench(bench) => bench::run(&bench),
         Request::GcLog(log) => gc_log::run(&log),
         Request::Heap(heap) => heap::run(&heap),
+        Request::Completions(wanted) => generated::completions(&wanted),
+        Request::ManPages(wanted) => generated::man_pages(&wanted),
     };
     result.map(ExitCode::from).unwrap_or_else(|failure| {
         output::tell(&format!("mallow: {}\n", failure.sentence()));

@@ -3,8 +3,8 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, LowArgs, LowCommand, LowCpu, LowExport, LowExpression, LowFlamegraph, LowGcLog, LowHeap,
-    LowImport, LowRecord, LowStat,
+    AnyMeasure, LowArgs, LowCommand, LowCompletions, LowCpu, LowExport, LowExpression, LowFlamegraph, LowGcLog, LowHeap,
+    LowImport, LowManPages, LowRecord, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
@@ -34,6 +34,8 @@ pub(crate) enum Request {
     Bench(Box<crate::args::LowBench>),
     GcLog(LowGcLog),
     Heap(LowHeap),
+    Completions(LowCompletions),
+    ManPages(LowManPages),
 }
 
 /// A file to make.
@@ -139,6 +141,8 @@ impl From<LowArgs> for Request {
             LowCommand::Bench(low) => Request::Bench(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
             LowCommand::Heap(low) => Request::Heap(low),
+            LowCommand::Completions(low) => Request::Completions(low),
+            LowCommand::ManPages(low) => Request::ManPages(low),
         }
     }
 }

@@ -134,6 +134,7 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/soak.md"),
         include_str!("../../../docs/guide/gc-log.md"),
         include_str!("../../../docs/guide/heap.md"),
+        include_str!("../../../docs/guide/install.md"),
     ]
     .concat();
     assert_guide_names(&LowArgs::command(), "mallow", &guide);

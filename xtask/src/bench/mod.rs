@@ -100,9 +100,7 @@ fn mallow(root: &Path, plan: &Plan) -> Result<PathBuf, String> {
     if let Some(path) = &plan.mallow {
         return path.canonicalize().map_err(|error| format!("{} cannot be used: {error}.", path.display()));
     }
-    run::shown(
-        Command::new("cargo").args(["build", "--release", "--package", "mallow-cli"]).current_dir(root),
-    )?;
+    run::shown(Command::new("cargo").args(["build", "--release", "--package", "mallow"]).current_dir(root))?;
     let all = workspaces::all(root)?;
     let workspace = all.iter().find(|workspace| workspace.is_root()).ok_or("there is no root workspace.")?;
     Ok(workspace.target_folder(root)?.join("release/mallow"))

@@ -55,7 +55,7 @@ fn program_of(line: &str) -> Option<Program> {
     })
 }
 
-/// The name in a package's id: `path+file:///a/crates/mallow-cli#0.1.0`, or `…/e2e#other-name@0.1.0`.
+/// The name in a package's id: `path+file:///a/crates/mallow-wire#0.1.0`, or `…/mallow-cli#mallow@0.1.0`.
 fn package_of(id: &str) -> &str {
     let (place, version) = id.rsplit_once('#').unwrap_or((id, ""));
     match version.split_once('@') {
@@ -70,13 +70,13 @@ mod tests {
 
     #[test]
     fn a_test_program_is_read_from_cargos_message() {
-        let line = r#"{"reason":"compiler-artifact","package_id":"path+file:///r/crates/mallow-cli#0.1.0",
-            "manifest_path":"/r/crates/mallow-cli/Cargo.toml","target":{"kind":["test"],"name":"all"},
+        let line = r#"{"reason":"compiler-artifact","package_id":"path+file:///r/crates/mallow-text#0.1.0",
+            "manifest_path":"/r/crates/mallow-text/Cargo.toml","target":{"kind":["test"],"name":"all"},
             "profile":{"test":true},"executable":"/t/debug/deps/all-12"}"#;
         let program = program_of(&line.replace('\n', "")).unwrap();
-        assert_eq!(program.name(), "mallow-cli all");
+        assert_eq!(program.name(), "mallow-text all");
         assert_eq!(program.path, Path::new("/t/debug/deps/all-12"));
-        assert_eq!(program.folder, Path::new("/r/crates/mallow-cli"));
+        assert_eq!(program.folder, Path::new("/r/crates/mallow-text"));
     }
 
     #[test]

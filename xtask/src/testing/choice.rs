@@ -27,7 +27,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("programs/", "e2e", ""),
     ("README.md", "e2e", "readme::"),
     ("docs/schema/", "mallow-json", ""),
-    ("docs/guide/", "mallow-cli", ""),
+    ("docs/guide/", "mallow", ""),
     ("fixtures/", "mallow-formats", ""),
 ];
 

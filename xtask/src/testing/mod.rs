@@ -48,7 +48,7 @@ pub(crate) fn chosen(root: &Path, choices: &[Choice]) -> Result<(), String> {
         };
         command.args(&choice.target);
         if choice.needs_mallow() {
-            run::shown(workspace.cargo(root, "build").args(["--package", "mallow-cli"]))?;
+            run::shown(workspace.cargo(root, "build").args(["--package", "mallow"]))?;
             // Programs that end-to-end tests run.
             for package in ["mallow-alloc", "mallow-inside"] {
                 run::shown(workspace.cargo(root, "build").args(["--package", package, "--examples"]))?;
@@ -104,7 +104,7 @@ impl Mallow {
             Mallow::Dev => Ok(target.join("debug/mallow")),
             Mallow::Release => {
                 let mut cargo = Command::new("cargo");
-                cargo.args(["build", "--release", "--package", "mallow-cli"]).current_dir(root);
+                cargo.args(["build", "--release", "--package", "mallow"]).current_dir(root);
                 run::shown(&mut cargo)?;
                 Ok(target.join("release/mallow"))
             }

@@ -1,0 +1,1 @@
+../../../../markers/node/mallow.js

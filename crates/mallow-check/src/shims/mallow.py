@@ -1,0 +1,1 @@
+../../../../markers/python/mallow/__init__.py

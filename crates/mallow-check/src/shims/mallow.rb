@@ -1,0 +1,1 @@
+../../../../markers/ruby/mallow.rb

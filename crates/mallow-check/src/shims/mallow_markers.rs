@@ -1,0 +1,1 @@
+../../../../markers/rust/src/lib.rs

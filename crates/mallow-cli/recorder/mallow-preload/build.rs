@@ -1,0 +1,1 @@
+../../../../recorder/mallow-preload/build.rs

@@ -1,0 +1,1 @@
+../../../../recorder/mallow-spawner/build.rs

@@ -1,0 +1,36 @@
+//! What packages of mallow carry beside the binary, made from the command line's own description: completions for shells, and man pages.
+//!
+//! Nothing here is written by hand, so that neither can differ from `--help`.
+
+use crate::args::{LowArgs, LowCompletions, LowManPages};
+use crate::{exit_code, output};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use mallow_query::Failure;
+use std::path::Path;
+
+/// Prints what completes mallow's words in a shell.
+pub(crate) fn completions(wanted: &LowCompletions) -> Result<u8, Failure> {
+    let mut text = Vec::new();
+    clap_complete::generate(wanted.shell, &mut LowArgs::command(), "mallow", &mut text);
+    output::to_stdout(|out| out.write_all(&text))?;
+    Ok(exit_code::FINE)
+}
+
+/// Writes a page for mallow and one for each command: `mallow.1`, `mallow-record.1`, `mallow-heap-diff.1`.
+pub(crate) fn man_pages(wanted: &LowManPages) -> Result<u8, Failure> {
+    let mut command = LowArgs::command();
+    command.build();
+    pages(&command, &wanted.folder)?;
+    Ok(exit_code::FINE)
+}
+
+fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
+    let man = Man::new(command.clone()).source(concat!("mallow ", env!("CARGO_PKG_VERSION")));
+    let path = folder.join(man.get_filename());
+    let mut page = Vec::new();
+    man.render(&mut page)
+        .and_then(|()| mallow_files::replace(&path, &page))
+        .map_err(|error| Failure::writing(&path, &error))?;
+    command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| pages(below, folder))
+}

@@ -5,6 +5,7 @@
 //! sentence for people, with the cause and, where there is one, the cure.
 
 mod bench;
+mod dist;
 mod fuzz;
 mod judges;
 mod long;
@@ -47,6 +48,9 @@ cargo xtask COMMAND
   long [--runs N] [--seconds N] [--only tests|miri|doc|fuzz|soaks]…
                          hours: every test over the release binary, a minute for each fuzz target, 20 soaks of each
                          server; goes on where it was interrupted, and is written to bench/record/
+  dist [--output FOLDER] the static program and every package that holds it, into target/dist; minutes
+  dist --try [WAY]…      install each package in a clean root, record, report, remove; needs root
+  dist --twice           two builds in two folders give the same bytes
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
                          what recording costs, against heaptrack; a complete run is written to bench/record/
   soak-record [--runs N] [--jobs N] [--only SERVER/MODE]… [--output FILE]
@@ -102,6 +106,10 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
         ("bench", options) => {
             let plan = bench::Plan::parse(options).map_err(Failure::Usage)?;
             Ok(steps::timed("bench", || bench::run(&root, &plan))?)
+        }
+        ("dist", options) => {
+            let plan = dist::Plan::parse(options).map_err(Failure::Usage)?;
+            Ok(steps::timed("dist", || dist::run(&root, &plan))?)
         }
         ("test", [word, names @ ..]) => {
             let choice = testing::Choice::parse(&root, word, names).map_err(Failure::Usage)?;

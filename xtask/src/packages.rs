@@ -108,6 +108,15 @@ const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
 const NEEDS_OF_LONG: &[Need] =
     &[command(&["chromium"], "chromium"), command(&["firefox-esr", "firefox"], "firefox-esr")];
 
+/// What makes packages of mallow and tries them in roots of other releases.
+const NEEDS_OF_DIST: &[Need] = &[
+    installed(&["python3-wheel"]),
+    command(&["npm"], "npm"),
+    command(&["musl-tools"], "musl-gcc"),
+    // Not on the PATH of an ordinary user.
+    file(&["debootstrap"], "/usr/sbin/debootstrap"),
+];
+
 /// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.
 const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";
 
@@ -132,6 +141,11 @@ pub(crate) fn ensure() -> Result<(), String> {
 /// The same for what only the long suite needs.
 pub(crate) fn ensure_large() -> Result<(), String> {
     ensure_all(NEEDS_OF_LONG)
+}
+
+/// The same for what `cargo xtask dist` needs.
+pub(crate) fn ensure_for_dist() -> Result<(), String> {
+    ensure_all(NEEDS_OF_DIST)
 }
 
 fn ensure_all(needs: &'static [Need]) -> Result<(), String> {

@@ -3,8 +3,8 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, LowArgs, LowCommand, LowCompletions, LowCpu, LowExport, LowExpression, LowFlamegraph, LowGcLog, LowHeap,
-    LowImport, LowManPages, LowRecord, LowStat,
+    AnyMeasure, LowArgs, LowCommand, LowCompletions, LowCpu, LowExport, LowExpression, LowFlamegraph,
+    LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;

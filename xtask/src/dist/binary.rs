@@ -1,0 +1,99 @@
+//! The program that is handed out: one static file for every Linux on x86-64, the same bytes wherever it is built.
+//!
+//! What it was built from leaves no trace of where that lay: paths in it begin at the repository or at a crate's name. It must never
+//! be handed out when it asks for a library, is too large, or names a folder of the machine that built it.
+
+use super::Release;
+use crate::run;
+use crate::workspaces::Workspace;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What it is built for: a C library that is linked in whole.
+pub(super) const TARGET: &str = "x86_64-unknown-linux-musl";
+
+/// Its size is what people wait for.
+const BYTES_MAX: u64 = 14 * 1000 * 1000;
+
+/// Builds and checks it.
+pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
+    have_target()?;
+    let home = cargo_home()?;
+    let folder = |path: &Path| path.display().to_string();
+    let places = [(folder(&release.root), "mallow"), (folder(&home), "cargo")];
+    let remap = |option: &str| -> Vec<String> {
+        places.iter().map(|(from, to)| format!("{option}={from}=/{to}")).collect()
+    };
+    let mut cargo = release.tool("cargo");
+    cargo.current_dir(&release.root);
+    cargo.args(["build", "--locked", "--profile", "dist", "--package", "mallow", "--target", TARGET]);
+    cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", remap("--remap-path-prefix").join("\u{1f}"));
+    // For libraries in C. Debian's wrapper of gcc for musl is named by the target, as the name of a cross compiler is not there.
+    cargo.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
+    cargo.env("CFLAGS_x86_64_unknown_linux_musl", remap("-ffile-prefix-map").join(" "));
+    run::shown(&mut cargo)?;
+    let target = Workspace { folder: PathBuf::new() }.target_folder(&release.root)?;
+    let binary = target.join(TARGET).join("dist/mallow");
+    let faults = faults(&binary, &[folder(&release.root), folder(&home)])?;
+    if faults.is_empty() {
+        return Ok(binary);
+    }
+    Err(format!("{} is not fit to be handed out: {}", binary.display(), faults.join(" ")))
+}
+
+/// What is wrong with it.
+fn faults(binary: &Path, folders: &[String]) -> Result<Vec<String>, String> {
+    let bytes = super::stage::read(binary)?;
+    let mut faults = Vec::new();
+    let dynamic =
+        run::captured(Command::new("readelf").args(["--program-headers", "--dynamic"]).arg(binary))?;
+    if dynamic.contains("INTERP") || dynamic.contains("(NEEDED)") {
+        faults.push("it is not static.".to_owned());
+    }
+    if bytes.len() as u64 > BYTES_MAX {
+        faults.push(format!("it has {} bytes, more than {BYTES_MAX}.", bytes.len()));
+    }
+    let found = folders.iter().filter(|it| contains(&bytes, it.as_bytes()));
+    faults.extend(found.map(|folder| format!("it names {folder}.")));
+    Ok(faults)
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    bytes.windows(part.len()).any(|window| window == part)
+}
+
+fn have_target() -> Result<(), String> {
+    let installed = run::captured(Command::new("rustup").args(["target", "list", "--installed"]))?;
+    if !installed.lines().any(|line| line == TARGET) {
+        run::captured(Command::new("timeout").args(["300", "rustup", "target", "add", TARGET]))?;
+    }
+    Ok(())
+}
+
+/// Where cargo keeps the sources of others.
+pub(super) fn cargo_home() -> Result<PathBuf, String> {
+    let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(home);
+    home.ok_or_else(|| "neither CARGO_HOME nor HOME says where cargo keeps its sources.".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_must_not_be_handed_out_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, program) = (folder.path().join("a.c"), folder.path().join("a"));
+        std::fs::write(&source, "#include <stdio.h>\nint main(void) { return puts(__FILE__) < 0; }\n")
+            .unwrap();
+        let build = |options: &[&str]| {
+            run::captured(Command::new("gcc").args(options).arg(&source).arg("-o").arg(&program)).unwrap();
+            faults(&program, &[folder.path().display().to_string()]).unwrap()
+        };
+        assert_eq!(build(&[]).len(), 2);
+        let remap = format!("-ffile-prefix-map={}=/mallow", folder.path().display());
+        assert_eq!(build(&["-static", &remap]), Vec::<String>::new());
+    }
+}

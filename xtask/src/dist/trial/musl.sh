@@ -1,0 +1,24 @@
+# A root with musl and no other C library: Debian's own build of it, and programs that its wrapper of gcc made.
+inside() { env -i PATH=/bin HOME=/tmp/home chroot "$R" "$@"; }
+mkdir -p "$R/bin" "$R/lib"
+tar -xzf "$PACKAGES/mallow-$VERSION-x86_64-linux.tar.gz" -C "$R" --strip-components=1
+cp -L "$(musl-gcc -print-file-name=libc.so)" "$R/lib/ld-musl-x86_64.so.1"
+cat >"$WORK/program.c" <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+
+__attribute__((noinline)) static void *fill_the_cache(int size) { return malloc(size); }
+
+int main(void) {
+    for (int i = 0; i < 1000; i++) {
+        void *block = fill_the_cache(i);
+        if (i % 2) free(block);
+    }
+    puts("done");
+}
+END
+musl-gcc -g -O1 -o "$R/bin/program" "$WORK/program.c"
+musl-gcc -g -O1 -static -o "$R/bin/static-program" "$WORK/program.c"
+records fill_the_cache program
+grep -q 'program.c:4' "$WORK/report" || fail "the report does not name the line."
+records fill_the_cache static-program

@@ -31,6 +31,7 @@ hazard!(longjmp_out);
 hazard!(malloc_in_signal);
 hazard!(many_stacks);
 hazard!(misaligned_stack);
+hazard!(odd_frame_pointer);
 hazard!(overaligned_frames);
 hazard!(plugin_cycles);
 hazard!(posix_spawn_child);

@@ -419,7 +419,8 @@ fn by_frame_pointer(frame: &mut Frame, cx: &UnwindContext, read: &mut impl FnMut
     let (bp_slot, slot) = (frame.bp, frame.bp.wrapping_add(8));
     let is_own = cx.stack.holds(frame.sp - 8);
     let reach = if is_own { cx.stack.end } else { frame.sp.saturating_add(FRAME_BYTES_MAX) };
-    if bp_slot < frame.sp || slot >= reach || bp_slot & 7 != 0 {
+    // What is added to the largest addresses makes them the smallest.
+    if bp_slot < frame.sp || bp_slot >= reach || slot >= reach || bp_slot & 7 != 0 {
         return Outcome::Truncated;
     }
     let word = |address: usize| {

@@ -37,6 +37,7 @@ hazard!(plugin_cycles);
 hazard!(posix_spawn_child);
 hazard!(realloc_chain);
 hazard!(sandboxed);
+hazard!(segment_hole);
 hazard!(segv_burst);
 hazard!(setuid_note);
 hazard!(shell_exec);

@@ -204,7 +204,7 @@ fn workers_are_captured_beside_the_command_that_started_them() {
     let workshop = Workshop::new("capture-every-worker");
     // A shell is none that can be asked, and nothing is said of it.
     let script = format!("{RUBY} '{}'; exit $?", program("keep.rb"));
-    let running = Running::start(&workshop, &["-o", "snapshots", "--every", "300ms"], &["sh", "-c", &script]);
+    let running = Running::start(&workshop, &["-o", "snapshots", "--every", "900ms"], &["sh", "-c", &script]);
     let second = workshop.file(&format!("snapshots/ruby.{}.2.json", running.pid));
     until("two snapshots are there", || second.exists().then_some(()));
     page(&workshop, &[second.to_str().unwrap()]);

@@ -256,7 +256,8 @@ int main(int n, char **words) {
     long start = now_ms();
     FILE *said;
     switch (*words[2]) {
-    case 's': kill(mallow, SIGSTOP); break;
+    /* Its other threads stop a little later. */
+    case 's': kill(mallow, SIGSTOP); usleep(100000); break;
     case 'k': kill(mallow, SIGKILL); break;
     case 'f': forbid(); break;
     case 'c':

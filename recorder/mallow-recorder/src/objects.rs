@@ -66,6 +66,10 @@ fn finder() -> usize {
 
 fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
     let found = ask(finder, address)?;
+    // Of an object with a hole between its segments, as lld makes them, the loader tells the segment alone.
+    if found.eh_frame_header != 0 && !(found.start..found.end).contains(&found.eh_frame_header) {
+        return find_by_walk(address);
+    }
     // SAFETY: the loader's own description of an object that is loaded.
     let map = unsafe { &*found.link_map };
     Some(Object {
@@ -117,6 +121,8 @@ pub fn dynamic_around(address: usize) -> usize {
     dynamic
 }
 
+#[cold]
+#[inline(never)]
 fn find_by_walk(address: usize) -> Option<Object> {
     let mut found = None;
     elf::each_object(|object| {

@@ -264,7 +264,7 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
          __attribute__((noinline)) void later(void) {{ for (int i = 0; i < {LATER}; i++) pair(); __asm__ volatile(\"\"); }}\n\
          int main(void) {{\n\
          char byte;\n\
-         if (read(0, &byte, 1) != 1) return 2;\n\
+         if (write(1, \"r\", 1) != 1 || read(0, &byte, 1) != 1) return 2;\n\
          before();\n\
          if (write(1, \"b\", 1) != 1 || read(0, &byte, 1) != 1) return 3;\n\
          later();\n\
@@ -277,18 +277,15 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut mallow = command.spawn().unwrap();
     let (mut to, mut from) = (mallow.stdin.take().unwrap(), mallow.stdout.take().unwrap());
-    let start = Instant::now();
-    while child_named(mallow.id(), "patient").is_none() {
-        assert!(start.elapsed() < PATIENCE, "`{}` starts no program", run::line(&command));
-        std::thread::yield_now();
-    }
+    // It has asked by then what is to be patched in it, for which it waits.
+    let mut byte = [0];
+    from.read_exact(&mut byte).unwrap();
     let signal = |name: &str| {
         let _ = run::finish(run::command("kill").args([name, &mallow.id().to_string()])).well();
     };
     // The program's own start has been read by then, or is read later: either way it is there.
     signal("-STOP");
     to.write_all(b"1").unwrap();
-    let mut byte = [0];
     from.read_exact(&mut byte).unwrap();
     signal("-CONT");
     // Long enough for a collector that runs again to read a ring.

@@ -7,6 +7,7 @@
 mod bare_name;
 mod frame;
 mod glob;
+mod markup;
 mod median;
 mod mirror;
 mod numbers;
@@ -17,6 +18,7 @@ mod words;
 pub use bare_name::{is_fuller, last_word};
 pub use frame::{Frame, Language, Place, SourceLine};
 pub use glob::glob_matches;
+pub use markup::escaped_xml;
 pub use median::median;
 pub use numbers::{Bytes, Count, Micros, Percent, grouped, hex};
 pub use printable::printable;

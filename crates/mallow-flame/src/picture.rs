@@ -7,7 +7,7 @@ use crate::colours::{Tone, rules};
 use crate::data;
 use crate::kept::{Kept, KeptBox};
 use crate::written::{Words, language_name};
-use mallow_base::{Language, grouped};
+use mallow_base::{Language, escaped_xml, grouped};
 use mallow_stacks::Flames;
 use std::fmt::Write;
 
@@ -170,7 +170,7 @@ fn open(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>, height: f64, out: 
     };
     let [light, dark] = rules(graph.is_compared, &languages);
     let style = include_str!("flame.css").replace("/*light*/", &light).replace("/*dark*/", &dark);
-    let (title, subtitle) = (escaped(&graph.title), escaped(&graph.subtitle));
+    let (title, subtitle) = (escaped_xml(&graph.title), escaped_xml(&graph.subtitle));
     let pattern = if graph.is_compared { GONE } else { "" };
     let _ = write!(
         out,
@@ -187,8 +187,8 @@ fn head(graph: &FlameGraph, legend: &Legend, notes: &[String; 2], top: f64, out:
         out,
         "<g class=\"head\" data-height=\"{top}\">\n<rect class=\"paper\" width=\"100%\" height=\"{top}\"/>\n\
          <text class=\"title\" x=\"{MARGIN}\" y=\"24\">{}</text>\n<text class=\"quiet\" x=\"{MARGIN}\" y=\"43\">{}</text>\n",
-        escaped(&graph.title),
-        escaped(&graph.subtitle)
+        escaped_xml(&graph.title),
+        escaped_xml(&graph.subtitle)
     );
     let mut x = MARGIN;
     for (class, words) in legend {
@@ -201,8 +201,11 @@ fn head(graph: &FlameGraph, legend: &Legend, notes: &[String; 2], top: f64, out:
     }
     for (class, note) in ["hidden", "left-out"].into_iter().zip(notes) {
         if !note.is_empty() {
-            let _ =
-                writeln!(out, "<text class=\"quiet {class}\" x=\"{x:.0}\" y=\"62\">{}</text>", escaped(note));
+            let _ = writeln!(
+                out,
+                "<text class=\"quiet {class}\" x=\"{x:.0}\" y=\"62\">{}</text>",
+                escaped_xml(note)
+            );
             x += LETTER * note.len() as f64 + 18.0;
         }
     }
@@ -223,7 +226,7 @@ fn draw(
         (true, _) => Tone::of_change(of.weight),
         (false, _) => Tone::of_function(words.name(of), words.language(of)),
     };
-    let (class, title, tall) = (tone.class(), escaped(&words.title(of)), ROW - 1.0);
+    let (class, title, tall) = (tone.class(), escaped_xml(&words.title(of)), ROW - 1.0);
     let wide = (wide - 0.5).max(0.3);
     if wide < TEXT_WIDTH {
         let _ = writeln!(
@@ -236,7 +239,7 @@ fn draw(
     let room = ((wide - 8.0) / LETTER) as usize;
     let fits = label.chars().count() + values.chars().count() + 2 <= room;
     let values = if fits {
-        format!("<tspan class=\"quiet\" dx=\"8\">{}</tspan>", escaped(&values))
+        format!("<tspan class=\"quiet\" dx=\"8\">{}</tspan>", escaped_xml(&values))
     } else {
         String::new()
     };
@@ -245,7 +248,7 @@ fn draw(
         out,
         "<svg class=\"wide\" x=\"{x:.2}\" y=\"{y}\" width=\"{wide:.2}\" height=\"{tall}\"><title>{title}</title>\
          <rect class=\"{class}\" width=\"100%\" height=\"100%\"/><text x=\"4\" y=\"12.5\">{}{values}</text></svg>",
-        escaped(&cut(&label, room))
+        escaped_xml(&cut(&label, room))
     );
 }
 
@@ -257,23 +260,4 @@ fn cut(name: &str, room: usize) -> String {
     }
     let kept: String = name.chars().skip(letters.saturating_sub(room.saturating_sub(1))).collect();
     if kept.starts_with('…') { kept } else { format!("…{kept}") }
-}
-
-/// A text of which nothing is taken for markup.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\n' => safe.push('\n'),
-            // XML has no way to write most of these.
-            '\u{fffe}' | '\u{ffff}' => safe.push('?'),
-            c if c.is_control() => safe.push('?'),
-            c => safe.push(c),
-        }
-    }
-    safe
 }

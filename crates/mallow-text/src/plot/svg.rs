@@ -1,5 +1,6 @@
 //! The few shapes of SVG that a plot is made of, with text made harmless.
 
+use mallow_base::escaped_xml;
 use std::fmt::Write;
 
 /// A document that is being written.
@@ -93,19 +94,7 @@ fn apart(how: &str) -> String {
     if how.is_empty() { String::new() } else { format!(" {how}") }
 }
 
-/// A text of which nothing is taken for markup. XML has no way to write most control characters.
+/// A text in one line of which nothing is taken for markup.
 fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\u{fffe}' | '\u{ffff}' => safe.push('?'),
-            c if c.is_control() => safe.push('?'),
-            c => safe.push(c),
-        }
-    }
-    safe
+    escaped_xml(&text.replace('\n', "?"))
 }

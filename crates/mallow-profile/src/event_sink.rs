@@ -35,18 +35,18 @@ pub trait EventSink {
     fn is_live(&self, block: BlockId) -> bool;
 }
 
-/// The methods of a type that has them under the same names.
+/// The methods of a type that has them, or leads to one that has them, under the same names.
 macro_rules! event_sink {
-    ($taker:ty) => {
-        impl EventSink for $taker {
+    ($taker:ty => $owner:ty $(, $sink:ident)?) => {
+        impl$(<$sink: EventSink>)? EventSink for $taker {
             #[inline]
             fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
-                self.alloc(thread, stack, size, time_us)
+                <$owner>::alloc(self, thread, stack, size, time_us)
             }
 
             #[inline]
             fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
-                self.free(thread, block, time_us);
+                <$owner>::free(self, thread, block, time_us);
             }
 
             fn realloc(
@@ -57,7 +57,7 @@ macro_rules! event_sink {
                 size: u64,
                 time_us: u64,
             ) -> BlockId {
-                self.realloc(thread, block, stack, size, time_us)
+                <$owner>::realloc(self, thread, block, stack, size, time_us)
             }
 
             fn realloc_unmatched(
@@ -67,64 +67,25 @@ macro_rules! event_sink {
                 size: u64,
                 time_us: u64,
             ) -> BlockId {
-                self.realloc_unmatched(thread, stack, size, time_us)
+                <$owner>::realloc_unmatched(self, thread, stack, size, time_us)
             }
 
             fn free_unmatched(&mut self, thread: ThreadIndex, time_us: u64) {
-                self.free_unmatched(thread, time_us);
+                <$owner>::free_unmatched(self, thread, time_us);
             }
 
             fn failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
-                self.failed(thread, stack, size, time_us);
+                <$owner>::failed(self, thread, stack, size, time_us);
             }
 
             #[inline]
             fn is_live(&self, block: BlockId) -> bool {
-                self.is_live(block)
+                <$owner>::is_live(self, block)
             }
         }
     };
 }
 
-event_sink!(Aggregator);
-event_sink!(Pass);
-
-impl<S: EventSink> EventSink for &mut S {
-    #[inline]
-    fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
-        (**self).alloc(thread, stack, size, time_us)
-    }
-
-    #[inline]
-    fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
-        (**self).free(thread, block, time_us);
-    }
-
-    fn realloc(
-        &mut self,
-        thread: ThreadIndex,
-        block: BlockId,
-        stack: StackId,
-        size: u64,
-        time_us: u64,
-    ) -> BlockId {
-        (**self).realloc(thread, block, stack, size, time_us)
-    }
-
-    fn realloc_unmatched(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
-        (**self).realloc_unmatched(thread, stack, size, time_us)
-    }
-
-    fn free_unmatched(&mut self, thread: ThreadIndex, time_us: u64) {
-        (**self).free_unmatched(thread, time_us);
-    }
-
-    fn failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
-        (**self).failed(thread, stack, size, time_us);
-    }
-
-    #[inline]
-    fn is_live(&self, block: BlockId) -> bool {
-        (**self).is_live(block)
-    }
-}
+event_sink!(Aggregator => Aggregator);
+event_sink!(Pass => Pass);
+event_sink!(&mut S => S, S);

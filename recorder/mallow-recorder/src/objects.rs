@@ -66,12 +66,14 @@ fn finder() -> usize {
 
 fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
     let found = ask(finder, address)?;
-    // Of an object with a hole between its segments, as lld makes them, the loader tells the segment alone.
-    if found.eh_frame_header != 0 && !(found.start..found.end).contains(&found.eh_frame_header) {
-        return find_by_walk(address);
-    }
     // SAFETY: the loader's own description of an object that is loaded.
     let map = unsafe { &*found.link_map };
+    // Of an object with a hole between its segments, as lld makes them, the loader tells the segment alone. No segment holds both: one is
+    // written by the loader, the other is not.
+    let is_whole = |place: usize| place == 0 || (found.start..found.end).contains(&place);
+    if !is_whole(found.eh_frame_header) || !is_whole(map.dynamic) {
+        return find_by_walk(address);
+    }
     Some(Object {
         start: found.start,
         end: found.end,

@@ -17,6 +17,27 @@
 //!
 //! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
 
+/// What is done for the version whose frames are read, with its offsets as a part of the code: for one of CPython's or one of Ruby's.
+macro_rules! by_reader {
+    ($v:ident => $python:expr, $ruby:expr) => {
+        match READER.load(Ordering::Relaxed) {
+            0 => by_reader!(@ $v = 0, $python),
+            1 => by_reader!(@ $v = 1, $python),
+            2 => by_reader!(@ $v = 2, $python),
+            3 => by_reader!(@ $v = 3, $python),
+            4 => by_reader!(@ $v = 4, $python),
+            5 => by_reader!(@ $v = 5, $python),
+            6 => by_reader!(@ $v = 6, $python),
+            RUBY => by_reader!(@ $v = 0, $ruby),
+            _ => by_reader!(@ $v = 1, $ruby),
+        }
+    };
+    (@ $v:ident = $version:literal, $work:expr) => {{
+        const $v: usize = $version;
+        $work
+    }};
+}
+
 pub mod checked;
 pub mod code_log;
 pub mod cpython;
@@ -76,6 +97,7 @@ static MET: MetRuntime =
 /// Which reader it is: the place of its layout among those of Python, with those of Ruby behind them.
 static READER: AtomicUsize = AtomicUsize::new(0);
 const RUBY: usize = cpython::LAYOUTS.len();
+const _: () = assert!(RUBY == 7 && ruby::LAYOUTS.len() == 2, "`by_reader` has an arm for each");
 
 /// Before the program's own code: what is loaded now is never unloaded.
 pub fn note_loaded() {
@@ -217,19 +239,7 @@ unsafe fn with_runtime(native: u32, memo: *mut ScriptMemo) -> u32 {
         return native;
     }
     // SAFETY: the state says that the frames are read; by contract the memo is ours alone.
-    unsafe {
-        match READER.load(Ordering::Relaxed) {
-            0 => python::<0>(native, memo),
-            1 => python::<1>(native, memo),
-            2 => python::<2>(native, memo),
-            3 => python::<3>(native, memo),
-            4 => python::<4>(native, memo),
-            5 => python::<5>(native, memo),
-            6 => python::<6>(native, memo),
-            RUBY => ruby::<0>(native, memo),
-            _ => ruby::<1>(native, memo),
-        }
-    }
+    unsafe { by_reader!(V => python::<V>(native, memo), ruby::<V>(native, memo)) }
 }
 
 /// For one version, so that its offsets are part of the code.
@@ -298,16 +308,9 @@ fn try_reader(native: u32, memo: *mut ScriptMemo, known: [[u64; 2]; 2]) -> Stage
     // SAFETY: the module was met; the memo is the calling thread's.
     unsafe {
         let trusted = &mut (*memo).trusted;
-        match READER.load(Ordering::Relaxed) {
-            0 => Python::<0>::of_this_thread().look_at_first(known),
-            1 => Python::<1>::of_this_thread().look_at_first(known),
-            2 => Python::<2>::of_this_thread().look_at_first(known),
-            3 => Python::<3>::of_this_thread().look_at_first(known),
-            4 => Python::<4>::of_this_thread().look_at_first(known),
-            5 => Python::<5>::of_this_thread().look_at_first(known),
-            6 => Python::<6>::of_this_thread().look_at_first(known),
-            RUBY => Ruby::<0>::look_at_first(trusted, native, known),
-            _ => Ruby::<1>::look_at_first(trusted, native, known),
-        }
+        by_reader!(
+            V => Python::<V>::of_this_thread().look_at_first(known),
+            Ruby::<V>::look_at_first(trusted, native, known)
+        )
     }
 }

@@ -32,17 +32,7 @@ pub fn frames(pages: &mut Pages<'_>, keys: &mut Keys<'_>) -> bool {
     if STATE.load(Ordering::Acquire) != READING {
         return false;
     }
-    let is_read = match READER.load(Ordering::Relaxed) {
-        0 => python_frames::<0>(pages, keys),
-        1 => python_frames::<1>(pages, keys),
-        2 => python_frames::<2>(pages, keys),
-        3 => python_frames::<3>(pages, keys),
-        4 => python_frames::<4>(pages, keys),
-        5 => python_frames::<5>(pages, keys),
-        6 => python_frames::<6>(pages, keys),
-        RUBY => ruby_frames::<0>(pages, keys),
-        _ => ruby_frames::<1>(pages, keys),
-    };
+    let is_read = by_reader!(V => python_frames::<V>(pages, keys), ruby_frames::<V>(pages, keys));
     is_read.is_some()
 }
 
@@ -52,17 +42,10 @@ fn first_look() -> Option<bool> {
     let known = met().interpreter;
     // SAFETY: the module was met.
     let stage = unsafe {
-        match READER.load(Ordering::Relaxed) {
-            0 => Python::<0>::of_this_thread().look_at_first(known),
-            1 => Python::<1>::of_this_thread().look_at_first(known),
-            2 => Python::<2>::of_this_thread().look_at_first(known),
-            3 => Python::<3>::of_this_thread().look_at_first(known),
-            4 => Python::<4>::of_this_thread().look_at_first(known),
-            5 => Python::<5>::of_this_thread().look_at_first(known),
-            6 => Python::<6>::of_this_thread().look_at_first(known),
-            RUBY => super::sampled_ruby::look_at_first::<0>(known),
-            _ => super::sampled_ruby::look_at_first::<1>(known),
-        }
+        by_reader!(
+            V => Python::<V>::of_this_thread().look_at_first(known),
+            super::sampled_ruby::look_at_first::<V>(known)
+        )
     };
     match stage {
         // The runtime has no frames yet.

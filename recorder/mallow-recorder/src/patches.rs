@@ -361,25 +361,7 @@ unsafe fn write_in_place(entry: usize, bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn patch() -> Patch {
-        let mut patch = Patch {
-            entry_svma: 0x2000,
-            call: Call::Free as u32,
-            arguments: Arguments { block: 0, size: NO_ARGUMENT, count: NO_ARGUMENT, spare: 0 },
-            displaced_bytes: 5,
-            moved_bytes: 10,
-            fixup_count: 1,
-            step_count: 2,
-            spare: [0; 2],
-            steps: [Step::default(); STEPS_MAX],
-            displaced: [0x90; DISPLACED_BYTES_MAX],
-            moved: [0x90; MOVED_BYTES_MAX],
-            fixups: [Fixup::default(); FIXUPS_MAX],
-        };
-        patch.fixups[0] = Fixup { target_svma: 0x2005, at: 6, end: 10, kind: FIXUP_DISTANCE, spare: [0; 5] };
-        patch
-    }
+    use crate::plan::tests::patch;
 
     #[test]
     fn a_trampoline_names_its_function_goes_to_its_hook_and_leads_back() {

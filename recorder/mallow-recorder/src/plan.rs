@@ -128,10 +128,11 @@ fn is_possible(patch: &Patch) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn patch() -> Patch {
+    /// One of a function that begins with five bytes that do nothing.
+    pub(crate) fn patch() -> Patch {
         let mut patch = Patch {
             entry_svma: 0x2000,
             call: Call::Free as u32,

@@ -71,6 +71,7 @@ impl Shares {
         assert!(spun * 100 >= all * 60, "{spun} of {all}\n{recorded}");
         // Four times the standard deviation of as many samples, at least.
         let samples = number(&document["totals"]["samples"]) as f64;
+        assert!(samples >= 40.0, "too few samples for what follows: {recorded}");
         let off_max = (2.0 / samples.sqrt()).max(0.12);
         let is_near = |part: u64, of: f64| part > 0 && (part as f64 / spun as f64 - of).abs() < off_max;
         assert!(is_near(first, 2.0 / 3.0), "the first loop: {first} of {spun}\n{recorded}");

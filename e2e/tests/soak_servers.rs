@@ -105,6 +105,10 @@ fn a_server_that_takes_its_time_is_not_waited_for() {
         let finished = run::finish(mallow.arg("--").args(server)).ended(Exit::Status(3));
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}\n{finished}", started.elapsed());
         assert_eq!(running(&word), [] as [&str; 0], "{finished}");
+        // It was at rest before it was asked, and never again: what it does behind an end that it was not waited for is no growth at rest.
+        assert!(finished.stdout.starts_with("INCONCLUSIVE"), "{finished}");
+        let rows = finished.stderr.lines().filter(|line| line.contains(" idle "));
+        assert_eq!(rows.count(), 1, "{finished}");
     }
 }
 

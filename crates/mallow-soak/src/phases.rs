@@ -33,6 +33,8 @@ pub(crate) struct Phases<'a> {
     pub(crate) begun: Instant,
     /// How long a judged iteration is.
     pub(crate) amount: Option<Amount>,
+    /// Whether it was asked for something last of which it has answered nothing: it may still be at it.
+    pub(crate) is_at_work: bool,
 }
 
 /// Looks at the server while it is left alone at the end.
@@ -151,7 +153,8 @@ impl Phases<'_> {
         if !self.options.keep_connections {
             self.worker.close();
         }
-        if load.requests == 0 && deadline.is_over() {
+        self.is_at_work = load.requests == 0 && deadline.is_over();
+        if self.is_at_work {
             return Ok(());
         }
         let seen = self.observer().at_rest(phase, Some(load));
@@ -160,7 +163,8 @@ impl Phases<'_> {
 
     /// The server when nothing is asked of it: what grows now grows with time.
     fn control(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
-        if self.options.idle.is_zero() || self.server.has_ended() || self.deadline.is_cancelled() {
+        let is_at_rest = !self.is_at_work && !self.server.has_ended();
+        if self.options.idle.is_zero() || !is_at_rest || self.deadline.is_cancelled() {
             return Ok(());
         }
         self.worker.close();

@@ -66,6 +66,7 @@ pub fn soak(
         seconds_before: 0.0,
         begun,
         amount: options.amount,
+        is_at_work: false,
     };
     if let Some(read) = read {
         go_on(&mut phases, read, &head, &mut warnings);

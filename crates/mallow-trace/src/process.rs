@@ -115,7 +115,7 @@ impl Payload for Samples {
 const LOST_UNKNOWN: u64 = u64::MAX;
 
 /// A process ended. Layout: ended_us · exit kind (0 not seen, 1 status, 2 signal, 3 exec) · signed (status or signal,
-/// else 0) · events_lost, which is [`LOST_UNKNOWN`] when nobody knows.
+/// else 0) · events_lost, which is the largest u64 when nobody knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessEnd {
     /// In microseconds since the recording's start.

@@ -11,7 +11,7 @@
 //! from its caller's point of view.
 //!
 //! Linked into a program, these may be its only operators: where libstdc++ is static, the linker takes them in place of its own. They give what
-//! `malloc` gives then, and who can throw says so himself ([`on_failure`]).
+//! `malloc` gives then, and who can throw says so himself (`on_failure`).
 
 use crate::family::{real_aligned_alloc, real_free, real_malloc};
 use crate::stub::hooked_by_target;

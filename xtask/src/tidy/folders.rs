@@ -1,4 +1,5 @@
-//! The trees of folders in README.md and CONTRIBUTING.md show what the repository has, and each path that ARCHITECTURE.md names is there.
+//! The trees of folders in README.md and CONTRIBUTING.md show what the repository has, and each path and each test that ARCHITECTURE.md and the
+//! design's pages name is there.
 
 use super::manual::MANUAL;
 use super::{Finding, TextFile, Tree};
@@ -7,14 +8,21 @@ use std::path::{Component, Path};
 
 /// Pages with a tree: a folder, blanks, and what it is for, in a block of its own.
 const TREES: &[&str] = &["README.md", "CONTRIBUTING.md"];
+/// Where the pages of the design lie.
+const DESIGN: &str = "docs/design";
+/// Where end-to-end tests lie; `FILE::TEST` on a page is one of them.
+const TESTS: &str = "e2e/tests";
 
 /// One finding for each folder that a tree lacks, and for each that is not there.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let folders: BTreeSet<&str> = tree.files.iter().filter_map(|file| top_folder(&file.path)).collect();
     let pages = TREES.iter().filter_map(|page| tree.get(page));
     let mut findings: Vec<Finding> = pages.flat_map(|page| differences(page, &folders)).collect();
-    if let Some(manual) = tree.get(MANUAL) {
-        findings.extend(paths_that_are_gone(manual, tree, &folders));
+    for page in
+        tree.files.iter().filter(|file| file.path == Path::new(MANUAL) || file.path.starts_with(DESIGN))
+    {
+        findings.extend(paths_that_are_gone(page, tree, &folders));
+        findings.extend(tests_that_are_gone(page, tree));
     }
     findings
 }
@@ -55,6 +63,25 @@ fn paths_that_are_gone(manual: &TextFile, tree: &Tree, folders: &BTreeSet<&str>)
     findings
 }
 
+/// Tests in backticks, whose long names may end in dots.
+fn tests_that_are_gone(page: &TextFile, tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (index, line) in page.text.lines().enumerate() {
+        for quoted in line.split('`').skip(1).step_by(2) {
+            let Some((file, test)) = quoted.split_once("::") else { continue };
+            let Some(file) = tree.get(&format!("{TESTS}/{file}.rs")) else { continue };
+            let head = match test.strip_suffix('…') {
+                Some(begin) => format!("fn {begin}"),
+                None => format!("fn {test}("),
+            };
+            if !file.text.contains(&head) {
+                findings.push(page.finding(index + 1, format!("there is no test {quoted}.")));
+            }
+        }
+    }
+    findings
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +107,18 @@ mod tests {
             "`crates/a/src`, `crates/a/src/lib.rs` (`of`), `docs/guide.md`, `elsewhere/x.rs`, `crates/*`";
         assert!(sentences(MANUAL, named).is_empty());
         assert_eq!(sentences(MANUAL, "`crates/a/src/old.rs`"), ["there is no crates/a/src/old.rs."]);
+        let found = sentences("docs/design/b.md", "`crates/a/src/old.rs`");
+        assert_eq!(found, ["there is no crates/a/src/old.rs."]);
+    }
+
+    #[test]
+    fn a_test_that_is_named_is_there() {
+        let test = ("e2e/tests/it.rs", "fn it_holds_what_it_says() {}");
+        let of = |text: &str| -> Vec<String> {
+            check(&Tree::of(&[test, ("docs/design/b.md", text)])).into_iter().map(|it| it.sentence).collect()
+        };
+        assert!(of("`it::it_holds_what_it_says`, `it::it_holds_…`, `bootstrap::start_inside`").is_empty());
+        let found = of("`it::it_holds`, `it::it_held_…`");
+        assert_eq!(found, ["there is no test it::it_holds.", "there is no test it::it_held_…."]);
     }
 }

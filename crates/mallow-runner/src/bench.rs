@@ -23,6 +23,7 @@ pub struct Bench<'a> {
     shell: Option<ShellCost>,
     iterations: Vec<usize>,
     left: Vec<Left>,
+    children: processes::ChildList,
     is_set_up: bool,
     notes: Vec<String>,
     seed: u64,
@@ -104,6 +105,7 @@ impl<'a> Bench<'a> {
             shell: None,
             iterations: vec![0; plan.commands.len()],
             left: Vec::new(),
+            children: processes::ChildList::open(),
             is_set_up: false,
             notes,
             seed: u64::from_le_bytes(seed),
@@ -364,6 +366,9 @@ impl<'a> Bench<'a> {
 
     /// Notes the processes that a run has left behind.
     fn note_left(&mut self, command: usize, iteration: usize) {
+        if self.left.is_empty() && self.children.is_only(self.spawner.pid()) {
+            return;
+        }
         let mut left = processes::left();
         left.retain(|pid| {
             Some(*pid) != self.spawner.pid() && self.left.iter().all(|known| known.pid != *pid)

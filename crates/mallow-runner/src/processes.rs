@@ -1,7 +1,8 @@
 //! What a command has started, and what of it still runs.
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 
 /// Has orphans of our commands become our children, so that they can be found.
 pub(crate) fn adopt_orphans() {
@@ -26,6 +27,27 @@ fn children(of: u32) -> Vec<u32> {
     lists
         .flat_map(|list| Vec::from_iter(list.split_whitespace().filter_map(|pid| pid.parse().ok())))
         .collect()
+}
+
+/// The kernel's list of our children, kept open: it is looked at after each run, and that is to cost one call.
+#[derive(Debug)]
+pub(crate) struct ChildList(Option<File>);
+
+impl ChildList {
+    /// Orphans become children of the first thread, whose list this is.
+    pub(crate) fn open() -> ChildList {
+        let ours = std::process::id();
+        ChildList(File::open(format!("/proc/{ours}/task/{ours}/children")).ok())
+    }
+
+    /// Whether there is nobody but this one. False when it cannot be told.
+    pub(crate) fn is_only(&self, pid: Option<u32>) -> bool {
+        const ONE_BYTES: usize = 16;
+        let mut bytes = [0_u8; 2 * ONE_BYTES];
+        let Some(Ok(count)) = self.0.as_ref().map(|file| file.read_at(&mut bytes, 0)) else { return false };
+        let list = bytes.get(..count).and_then(|bytes| std::str::from_utf8(bytes).ok());
+        list.is_some_and(|list| list.split_whitespace().all(|child| child.parse() == Ok(pid.unwrap_or(0))))
+    }
 }
 
 /// Our children that have not ended; those that have are taken leave of.

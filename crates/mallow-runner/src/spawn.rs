@@ -5,12 +5,11 @@ use crate::{Output, RunnerError, processes};
 use mallow_bench::{EventCount, Run, RunEnd};
 use mallow_counters::{Counters, Event};
 use mallow_launch::Interrupts;
-use mallow_wire::spawning::{self as report, RequestHead};
+use mallow_wire::spawning::{self as report, REQUEST_HEAD_BYTES, RequestHead};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::Signal;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, Write};
 use std::net::Shutdown;
@@ -52,6 +51,8 @@ const GRACE: Duration = Duration::from_secs(2);
 pub(crate) struct Spawner {
     path: PathBuf,
     pub(crate) events: Vec<Event>,
+    /// Our own environment.
+    variables: Vec<(OsString, OsString)>,
     /// It serves as long as runs want the same of their standard streams.
     kept: RefCell<Option<Started>>,
 }
@@ -74,7 +75,7 @@ impl Drop for Started {
 
 impl Spawner {
     pub(crate) fn new(path: PathBuf, events: Vec<Event>) -> Spawner {
-        Spawner { path, events, kept: RefCell::new(None) }
+        Spawner { path, events, variables: std::env::vars_os().collect(), kept: RefCell::new(None) }
     }
 
     /// The command that does nothing at all.
@@ -105,7 +106,7 @@ impl Spawner {
             Some(started) => (started, None),
             None => self.start(around)?,
         };
-        let request = request(program, &around.environment);
+        let request = request(program, &self.variables, &around.environment);
         let request = request.ok_or_else(|| RunnerError::CannotRun {
             line: line(),
             cause: std::io::Error::from_raw_os_error(Errno::TOOBIG.raw_os_error()),
@@ -153,26 +154,33 @@ impl Spawner {
     }
 }
 
-/// What the spawner is told; none if the kernel would not take so much.
-fn request(program: &Program, environment: &[(OsString, OsString)]) -> Option<Vec<u8>> {
-    let mut variables: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
-    variables.extend(environment.iter().cloned());
-    let mut texts = program.path.as_os_str().as_bytes().to_vec();
-    texts.push(0);
-    for word in &program.words {
-        texts.extend_from_slice(word.as_bytes());
-        texts.push(0);
-    }
-    for (name, value) in &variables {
-        texts.extend([name.as_bytes(), b"=", value.as_bytes(), b"\0"].concat());
+/// What the spawner is told; none if the kernel would not take so much. A variable of the run takes the place of one of ours.
+fn request(
+    program: &Program,
+    ours: &[(OsString, OsString)],
+    of_run: &[(OsString, OsString)],
+) -> Option<Vec<u8>> {
+    let mut request = vec![0; REQUEST_HEAD_BYTES];
+    let mut add = |parts: &[&OsStr]| {
+        parts.iter().for_each(|part| request.extend_from_slice(part.as_bytes()));
+        request.push(0);
+    };
+    add(&[program.path.as_os_str()]);
+    program.words.iter().for_each(|word| add(&[word]));
+    let is_ours = |(name, _): &&(OsString, OsString)| of_run.iter().all(|(other, _)| other != name);
+    let mut variables = 0_usize;
+    for (name, value) in ours.iter().filter(is_ours).chain(of_run) {
+        add(&[name, "=".as_ref(), value]);
+        variables += 1;
     }
     let number = |count: usize| u32::try_from(count).ok();
     let head = RequestHead {
-        bytes: number(texts.len())?,
+        bytes: number(request.len() - REQUEST_HEAD_BYTES)?,
         words: number(program.words.len())?,
-        environment: number(variables.len())?,
+        environment: number(variables)?,
     };
-    head.is_fitting().then(|| [&head.to_bytes()[..], &texts].concat())
+    request[..REQUEST_HEAD_BYTES].copy_from_slice(&head.to_bytes());
+    head.is_fitting().then_some(request)
 }
 
 impl RunEnvironment {
@@ -295,16 +303,18 @@ mod tests {
     fn a_request_is_path_words_and_environment() {
         let program =
             Program { path: "/bin/echo".into(), words: vec!["echo".into(), "a b".into()], in_shell: false };
-        let told = request(&program, &[("ITERATION".into(), "7".into())]).unwrap();
+        let ours: Vec<(OsString, OsString)> =
+            [("HOME", "/"), ("ITERATION", "3")].map(|(name, value)| (name.into(), value.into())).into();
+        let told = request(&program, &ours, &[("ITERATION".into(), "7".into())]).unwrap();
         let (head, texts) = told.split_first_chunk().unwrap();
         let head = RequestHead::from_bytes(*head);
         assert_eq!((head.bytes as usize, head.words), (texts.len(), 2));
         assert!(texts.starts_with(b"/bin/echo\0echo\0a b\0") && texts.ends_with(b"\0"));
         let environment: Vec<&[u8]> = texts[19..texts.len() - 1].split(|byte| *byte == 0).collect();
         assert_eq!(environment.len(), head.environment as usize);
-        assert!(environment.contains(&&b"ITERATION=7"[..]));
+        assert_eq!(environment, [&b"HOME=/"[..], b"ITERATION=7"]);
         // More than the kernel takes is not asked for.
         let long = Program { words: vec!["x".repeat(2 << 20).into()], ..program };
-        assert_eq!(request(&long, &[]), None);
+        assert_eq!(request(&long, &ours, &[]), None);
     }
 }

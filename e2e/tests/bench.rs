@@ -326,7 +326,7 @@ fn an_interrupt_leaves_a_result_and_nothing_that_runs() {
     assert_eq!(written["results"][0]["times"].as_array().unwrap().len(), 3);
 }
 
-/// The example of README: a map per row and a record that is used again.
+/// The guide's walk: a map per row and a record that is used again.
 #[test]
 fn the_map_per_row_is_named_as_the_reason() {
     let workshop = Workshop::new("bench-story");

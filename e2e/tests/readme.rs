@@ -1,4 +1,4 @@
-//! README.md tells the truth: its commands are run, and the numbers that it shows are those that come out.
+//! README.md and the guide's walk tell the truth: their commands are run, and the numbers that they show are those that come out.
 //!
 //! A block marked `sh` holds commands. A block marked `text` behind it is what its last command prints: word for word,
 //! times and rates aside. Behind `text sample` stands the output of a program that differs between machines, so only
@@ -16,8 +16,15 @@ const WIDTH: usize = 80;
 const HEIGHT: usize = 25;
 const ROWS: &str = "37,449";
 
-fn readme() -> String {
-    std::fs::read_to_string(e2e::repository().join("README.md")).unwrap()
+const README: &str = "README.md";
+const WALK: &str = "docs/guide/fewer-allocations.md";
+/// Where the peers' figures stand.
+const ACCURACY: &str = "docs/guide/accuracy.md";
+/// A first look has no room for more.
+const README_LINES_MAX: usize = 200;
+
+fn page(name: &str) -> String {
+    std::fs::read_to_string(e2e::repository().join(name)).unwrap()
 }
 
 /// A fenced block: what stands behind the fence, and its lines.
@@ -104,16 +111,15 @@ impl Shell {
     }
 }
 
-/// Runs every command of README, and gives each block of output with what its command printed.
-fn observed(shell: &Shell) -> Vec<(Block, String)> {
+/// Runs every command of a page, and gives each block of output with what its command printed.
+fn observed(shell: &Shell, name: &str) -> Vec<(Block, String)> {
     let mut printed = String::new();
     let mut pairs = Vec::new();
-    for block in blocks(&readme()) {
+    for block in blocks(&page(name)) {
         match block.mark.as_str() {
             "sh" => printed = block.text.lines().fold(String::new(), |_, line| shell.run(line)),
             "text" | "text sample" => pairs.push((block, std::mem::take(&mut printed))),
-            "text tree" => {}
-            other => panic!("README has a block marked `{other}`, which this test does not know"),
+            other => panic!("{name} has a block marked `{other}`, which this test does not know"),
         }
     }
     pairs
@@ -163,26 +169,39 @@ fn times_and_rates_are_masked_and_nothing_else() {
 
 #[test]
 fn every_command_prints_what_the_readme_shows() {
+    assert!(page(README).lines().count() < README_LINES_MAX);
+    let (pairs, compared) = held(&Shell::new(), README);
+    assert_eq!((pairs.len(), compared), (3, 1), "README lost a command or its output");
+}
+
+#[test]
+fn every_command_of_the_walk_prints_what_it_shows() {
     let shell = Shell::new();
-    let pairs = observed(&shell);
+    let (pairs, compared) = held(&shell, WALK);
+    assert_eq!((pairs.len(), compared), (4, 4), "the walk lost a command or its output");
+    prose_has_the_metrics(&shell, &pairs);
+    let drawn = std::fs::read_to_string(shell.workshop.file("map.svg")).unwrap();
+    let shown = std::fs::read_to_string(e2e::repository().join("docs/images/csv-map-per-row.svg")).unwrap();
+    assert!(drawn == shown, "the flame graph that is shown is not what its command draws");
+}
+
+/// Holds each block of output against what its command prints. Gives them, and how many were compared word for word.
+fn held(shell: &Shell, name: &str) -> (Vec<(Block, String)>, usize) {
+    let pairs = observed(shell, name);
     let mut compared = 0;
     for (block, printed) in &pairs {
         for line in block.text.lines().chain(printed.lines()) {
             assert!(line.chars().count() <= WIDTH, "wider than {WIDTH} columns: {line}");
         }
         if block.mark == "text" {
-            assert_eq!(masked(printed), masked(&block.text), "printed (left) and shown in README (right)");
+            assert_eq!(masked(printed), masked(&block.text), "printed (left) and shown in {name} (right)");
             compared += 1;
         } else {
             assert_eq!(labels(printed), labels(&block.text), "printed:\n{printed}");
             assert!(printed.lines().count() <= HEIGHT, "higher than a terminal:\n{printed}");
         }
     }
-    assert_eq!((pairs.len(), compared), (7, 5), "README lost a command or its output");
-    prose_has_the_metrics(&shell, &pairs);
-    let drawn = std::fs::read_to_string(shell.workshop.file("map.svg")).unwrap();
-    let shown = std::fs::read_to_string(e2e::repository().join("docs/images/csv-map-per-row.svg")).unwrap();
-    assert!(drawn == shown, "README's flame graph is not what its command draws");
+    (pairs, compared)
 }
 
 /// What is said around the blocks is what the blocks show.
@@ -191,22 +210,23 @@ fn prose_has_the_metrics(shell: &Shell, pairs: &[(Block, String)]) {
         let line = printed.lines().find(|line| line.starts_with("allocations ")).unwrap();
         line.split_whitespace().nth(1).unwrap().to_owned()
     };
-    let (before, after) = (allocations(&pairs[2].1), allocations(&pairs[4].1));
-    let readme = readme();
+    let (before, after) = (allocations(&pairs[0].1), allocations(&pairs[2].1));
+    let walk = page(WALK);
     for sentence in [
-        format!("## An example: {before} allocations become {after}"),
+        format!("# Fewer allocations: {before} become {after}"),
         format!("{before} allocations for {ROWS} rows"),
         format!("\n{after} allocations in all"),
         format!("CSV file of {ROWS} rows"),
     ] {
-        assert!(readme.contains(&sentence), "README does not say `{sentence}`");
+        assert!(walk.contains(&sentence), "the walk does not say `{sentence}`");
     }
+    assert!(page(README).contains(&format!("from {before} allocations to {after}")));
     let csv = std::fs::read_to_string(shell.workshop.file("test.csv")).unwrap();
     let heading_lines = 1;
     assert_eq!((csv.lines().count() - heading_lines).to_string(), ROWS.replace(',', ""));
 }
 
-/// A hazard program, built, and the row of README's table of peers that speaks of it.
+/// A hazard program, built, and the row of the table of peers that speaks of it.
 struct Peers {
     workshop: Workshop,
     program: PathBuf,
@@ -218,8 +238,8 @@ impl Peers {
         let workshop = Workshop::new(name);
         let program = Program::load(name).build(workshop.path(), &Value::Null);
         let start = format!("| `{name}`");
-        let readme = readme();
-        let row = readme.lines().find(|line| line.starts_with(&start)).unwrap();
+        let accuracy = page(ACCURACY);
+        let row = accuracy.lines().find(|line| line.starts_with(&start)).unwrap();
         let cells = row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect();
         Self { workshop, program, cells }
     }
@@ -231,7 +251,7 @@ impl Peers {
     #[track_caller]
     fn assert_cell(&self, column: usize, start: &str) {
         let cell = &self.cells[column];
-        assert!(cell.starts_with(start), "README says `{cell}` where `{start}` was measured");
+        assert!(cell.starts_with(start), "the table says `{cell}` where `{start}` was measured");
     }
 
     /// Totals and the number of processes, as mallow counts them.

@@ -1,13 +1,13 @@
-//! The trees of folders in README.md and CONTRIBUTING.md show what the repository has, and each path and each test that ARCHITECTURE.md and the
-//! design's pages name is there.
+//! The tree of folders in CONTRIBUTING.md shows what the repository has, and each path and each test that ARCHITECTURE.md and the design's pages name
+//! is there.
 
 use super::manual::MANUAL;
 use super::{Finding, TextFile, Tree};
 use std::collections::BTreeSet;
 use std::path::{Component, Path};
 
-/// Pages with a tree: a folder, blanks, and what it is for, in a block of its own.
-const TREES: &[&str] = &["README.md", "CONTRIBUTING.md"];
+/// The page with the tree: a folder, blanks, and what it is for, in a block of its own.
+const TREE: &str = "CONTRIBUTING.md";
 /// Where the pages of the design lie.
 const DESIGN: &str = "docs/design";
 /// Where end-to-end tests lie; `FILE::TEST` on a page is one of them.
@@ -16,8 +16,7 @@ const TESTS: &str = "e2e/tests";
 /// One finding for each folder that a tree lacks, and for each that is not there.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let folders: BTreeSet<&str> = tree.files.iter().filter_map(|file| top_folder(&file.path)).collect();
-    let pages = TREES.iter().filter_map(|page| tree.get(page));
-    let mut findings: Vec<Finding> = pages.flat_map(|page| differences(page, &folders)).collect();
+    let mut findings: Vec<Finding> = tree.get(TREE).map_or_else(Vec::new, |page| differences(page, &folders));
     for page in
         tree.files.iter().filter(|file| file.path == Path::new(MANUAL) || file.path.starts_with(DESIGN))
     {
@@ -96,8 +95,8 @@ mod tests {
     #[test]
     fn a_tree_shows_what_is_there() {
         let whole = "```\ncrates/     the code\ndocs/       the guide\n```\n";
-        assert!(sentences("README.md", whole).is_empty());
-        let found = sentences("README.md", "crates/     the code\nold/        a thing\n");
+        assert!(sentences(TREE, whole).is_empty());
+        let found = sentences(TREE, "crates/     the code\nold/        a thing\n");
         assert_eq!(found, ["its tree of folders lacks docs/.", "its tree shows old/, which is not there."]);
     }
 

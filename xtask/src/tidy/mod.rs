@@ -10,6 +10,7 @@ mod hazards;
 mod headings;
 mod lengths;
 mod licences;
+mod links;
 mod manual;
 mod modules;
 mod names;
@@ -123,6 +124,7 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     findings.extend(manual::check(&tree, &members));
     findings.extend(folders::check(&tree));
     findings.extend(headings::check(&tree));
+    findings.extend(links::check(&tree));
     findings.extend(lengths::check(&tree));
     findings.extend(names::check(&tree));
     findings.extend(safety::check(&tree));

@@ -5,6 +5,7 @@ mod bench;
 mod cpu;
 mod cpu_scripts;
 mod cpu_timers;
+mod debuginfod;
 mod diff;
 mod door;
 mod flame_browser;

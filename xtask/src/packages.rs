@@ -49,6 +49,8 @@ const NEEDS: &[Need] = &[
     command(&["binutils"], "readelf"),
     command(&["elfutils"], "eu-strip"),
     command(&["dwz"], "dwz"),
+    // A server of debug files, and its client.
+    command(&["debuginfod"], "debuginfod"),
     installed(&["libc6-dbg"]),
     // `script`, which gives a command a terminal.
     command(&["bsdutils"], "script"),

@@ -59,7 +59,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     let mut profile = outcome.sampled.profile;
     let mut names = Names::new();
     names.complete(&mut profile.stacks);
-    output::warn(names.warnings());
+    output::warn(&names.warnings());
     file.write(&profile)?;
     let path = file.name(&profile, outcome.pid)?;
     let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();

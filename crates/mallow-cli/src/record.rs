@@ -44,6 +44,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     let mut outcome =
         mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), look_ahead)?;
     output::warn(&outcome.warnings);
+    output::warn(names.server_warning().as_slice());
     output::note(&outcome.notes);
     let mut profile = outcome.profile.take().unwrap_or_default();
     #[cfg(debug_assertions)]
@@ -52,7 +53,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Failure> {
     if !outcome.complete {
         let mut names = Names::new();
         names.complete(&mut profile.stacks);
-        output::warn(names.warnings());
+        output::warn(&names.warnings());
     }
     ScriptFrames::Folded.keep_in(&mut profile.stacks);
     let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();

@@ -71,7 +71,7 @@ impl AnyFile {
                     // perf leaves names to whoever reads its file.
                     let mut names = Names::new();
                     names.complete(&mut profile.stacks);
-                    warnings.extend_from_slice(names.warnings());
+                    warnings.extend(names.warnings());
                 }
                 AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings, part: None }))
             }

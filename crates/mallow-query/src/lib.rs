@@ -13,6 +13,7 @@
 //! - [`heap`]: a snapshot of a managed heap; [`explain`]: where the rest of the process's memory is.
 
 mod any_file;
+mod debuginfod;
 mod events;
 pub mod explain;
 mod failure;

@@ -1,8 +1,9 @@
 //! Names for addresses: what the collector asks for at the end of a recording, and what a trace that was cut short lacks.
 
+use crate::debuginfod;
 use mallow_base::Frame;
 use mallow_stacks::{Address, Location, Module, Stacks};
-use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer};
+use mallow_symbols::{Ahead, DebugServer, ModuleKey, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -86,13 +87,19 @@ impl Names {
     }
 
     /// Sentences about what was missing.
-    pub fn warnings(&self) -> &[String] {
-        self.symbolizer.warnings()
+    pub fn warnings(&self) -> Vec<String> {
+        self.symbolizer.warnings().iter().cloned().chain(self.server_warning()).collect()
+    }
+
+    /// Why a server of debug files that was named has not been asked.
+    pub fn server_warning(&self) -> Option<String> {
+        debuginfod::warning()
     }
 }
 
 fn symbolizer() -> Symbolizer {
-    let symbolizer = Symbolizer::new(SearchPaths::default());
+    let server = debuginfod::is_wanted().then_some(DebugServer(debuginfod::debug_file));
+    let symbolizer = Symbolizer::new(SearchPaths { server, ..SearchPaths::default() });
     match kept_folder(|name| std::env::var_os(name)) {
         Some(folder) => symbolizer.keeping(folder),
         None => symbolizer,

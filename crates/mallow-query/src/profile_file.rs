@@ -56,7 +56,7 @@ impl ProfileFile {
         if format == Format::Mallow && !imported.complete {
             let mut names = Names::new();
             names.complete(&mut profile.stacks);
-            warnings.extend_from_slice(names.warnings());
+            warnings.extend(names.warnings());
         }
         let (path, complete) = (path.to_owned(), imported.complete);
         ProfileFile {

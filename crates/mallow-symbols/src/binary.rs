@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use object::Object;
 
 use crate::ModuleKey;
-use crate::locate::SearchPaths;
+use crate::locate::{DebugServer, SearchPaths};
 use crate::mapped::Mapped;
 use mallow_base::hex;
 
@@ -31,7 +31,8 @@ impl Binary {
         match open_own(key, search) {
             Ok(own) => binary.use_own(own, search),
             Err(problem) => {
-                binary.debug = open_by_build_id(search, &key.build_id);
+                binary.debug =
+                    open_by_build_id(search, &key.build_id).or_else(|| open_of_server(search, &key.build_id));
                 if binary.debug.is_none() {
                     binary.problem = Some(problem.sentence(key, search));
                 }
@@ -54,8 +55,9 @@ impl Binary {
         let Ok(file) = object::File::parse(&*own) else { return };
         if !has_debug_information(&file) {
             let build_id = file.build_id().ok().flatten().unwrap_or_default();
-            self.debug =
-                open_by_build_id(search, build_id).or_else(|| open_by_debuglink(&own, &file, search));
+            self.debug = open_by_build_id(search, build_id)
+                .or_else(|| open_by_debuglink(&own, &file, search))
+                .or_else(|| open_of_server(search, build_id));
         }
         self.own = Some(own);
     }
@@ -84,6 +86,7 @@ impl Binary {
         let Ok(Some((link, build_id))) = file.gnu_debugaltlink() else { return };
         let places = search.by_altlink(&folders(mapped.path()), link, build_id);
         let found = places.iter().find_map(|place| open_if_build_id(place, build_id));
+        let found = found.or_else(|| open_of_server(search, build_id));
         if found.is_none() {
             self.problem = Some(format!(
                 "{} needs the shared debug file {} (build id {}), which was not found; some of its names and lines \
@@ -152,6 +155,11 @@ fn open_own(key: &ModuleKey, search: &SearchPaths) -> Result<Mapped, Unusable> {
 
 fn open_by_build_id(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
     search.by_build_id(build_id).iter().find_map(|place| open_if_build_id(place, build_id))
+}
+
+fn open_of_server(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
+    let DebugServer(ask) = search.server.filter(|_| !build_id.is_empty())?;
+    open_if_build_id(&ask(build_id)?, build_id)
 }
 
 fn open_if_build_id(place: &Path, build_id: &[u8]) -> Option<Mapped> {

@@ -3,11 +3,12 @@
 //!
 //! It must never name a function from another build of the file: a wrong name costs more than an address. It must
 //! never end the program because of what a file says: damage gives fewer names and a sentence in
-//! [`Symbolizer::warnings`]. It reads files and nothing else: no network, no processes.
+//! [`Symbolizer::warnings`]. It reads files and nothing else: no network, no processes. Who may ask others for a file gives it a
+//! [`DebugServer`].
 //!
 //! Supported: DWARF 2 to 5, compressed sections (zlib, zstd), separate debug files by build id and by
 //! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
-//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), debuginfod, code made at run time.
+//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), code made at run time.
 
 mod ahead;
 mod binary;
@@ -37,7 +38,7 @@ use crate::ahead::Found;
 use crate::binary::Binary;
 pub use crate::demangle::demangle;
 pub use crate::functions::{DefinedFunction, functions_of};
-pub use crate::locate::SearchPaths;
+pub use crate::locate::{DebugServer, SearchPaths};
 use crate::resolve::Resolved;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 pub use crate::threads::without_threads;

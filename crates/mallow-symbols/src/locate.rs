@@ -8,22 +8,35 @@
 
 use mallow_base::hex;
 use std::ffi::OsStr;
+use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Where to look for separate debug files, and for the modules themselves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct SearchPaths {
     /// Folders laid out like `/usr/lib/debug`: `.build-id/xx/yyyy.debug`, and the tree of debug files by path.
     pub debug_roots: Vec<PathBuf>,
     /// The root under which the modules' paths are valid, for programs that ran in a container or on another machine.
     /// Debug roots are tried under it first, then as they are.
     pub sysroot: Option<PathBuf>,
+    /// Asked last, by build id, for a debug file that is in none of these places.
+    pub server: Option<DebugServer>,
+}
+
+/// Somebody who has debug files by build id, and puts them where they can be read.
+#[derive(Clone, Copy)]
+pub struct DebugServer(pub fn(&[u8]) -> Option<PathBuf>);
+
+impl fmt::Debug for DebugServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("DebugServer")
+    }
 }
 
 impl Default for SearchPaths {
     fn default() -> Self {
-        Self { debug_roots: vec![PathBuf::from("/usr/lib/debug")], sysroot: None }
+        Self { debug_roots: vec![PathBuf::from("/usr/lib/debug")], sysroot: None, server: None }
     }
 }
 

@@ -40,8 +40,10 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
                 .flat_map(|top| top_lines(summary, top, style)),
         );
     }
-    let room = LINES_MAX.saturating_sub(lines.len());
-    let next = next_lines(&summary.next, trace, room.max(2), style);
+    let names = summary.nameless.map(|module| nameless_line(module, style));
+    let room = LINES_MAX.saturating_sub(lines.len() + usize::from(names.is_some()));
+    let mut next = next_lines(&summary.next, trace, room.max(if names.is_some() { 1 } else { 2 }), style);
+    next.extend(names);
     if lines.len() + next.len() + 2 <= LINES_MAX {
         lines.insert(1 + usize::from(!blind.is_empty()), String::new());
         lines.push(String::new());
@@ -101,6 +103,14 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     }
     let left = style.width.saturating_sub(end.columns() + 2);
     format!("{}: {end}", style.bold(&cut_end(&printable(&summary.command), left)))
+}
+
+/// `names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them`.
+fn nameless_line(module: &str, style: Style) -> String {
+    let cure = " is stripped; its debug package, or DEBUGINFOD_URLS, brings them";
+    let label = "names: ";
+    let left = style.width.saturating_sub(label.len() + cure.len());
+    format!("{label}{}{cure}", cut_end(&printable(module.rsplit('/').next().unwrap_or(module)), left))
 }
 
 /// One measure's total, with what else belongs to it.
@@ -229,6 +239,18 @@ mod tests {
         let text = text_of(&sample::nothing(), &["process 7: it is linked with mimalloc".to_owned()]);
         assert_snapshot!(text);
         assert!(!text.contains("  nothing was live"));
+    }
+
+    #[test]
+    fn of_a_program_that_is_stripped() {
+        let mut profile = sample::leaky_c();
+        for frame in profile.stacks.locations.iter_mut().flat_map(|location| &mut location.frames) {
+            if frame.module.as_deref() == Some("/usr/bin/app") {
+                *frame =
+                    mallow_base::Frame { function: "0x1a2b".into(), file: None, line: None, ..frame.clone() };
+            }
+        }
+        assert_snapshot!(text(&profile));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
         count => format!(" and {} more", count - 3),
     };
     let what = cut_end(&printable(&names.join(", ")), width.saturating_sub(38));
-    let cure = "Install their debug packages (-dbgsym), or build them with -g and without -s.";
+    let cure = "Install their debug packages, set DEBUGINFOD_URLS, or build with -g and no -s.";
     vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
 }
 

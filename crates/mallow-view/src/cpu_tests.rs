@@ -210,6 +210,7 @@ fn the_innermost_function_is_the_top_site_be_it_the_allocator() {
     assert_eq!(sites.totals(), Time { samples: 100, nanoseconds: 10_000 });
     // As a summary of the heap has them: without plumbing.
     let by_metric: Vec<(Cpu, Vec<u64>)> = tops(&profile)
+        .0
         .iter()
         .map(|top| (top.measure, top.rows.iter().map(|row| row.value).collect()))
         .collect();

@@ -32,6 +32,8 @@ pub struct Summary<'a> {
     pub events_lost: EventsLost,
     /// The top sites by each measure that has any.
     pub tops: Vec<Top<'a>>,
+    /// The path of a module that lacks the names of much of this.
+    pub nameless: Option<&'a str>,
     /// What to look at next; the most telling first.
     pub next: Vec<Next>,
 }
@@ -49,6 +51,7 @@ impl<'a> Summary<'a> {
     /// Sums up a profile.
     pub fn of(profile: &'a Profile) -> Self {
         let totals = profile.totals();
+        let (tops, nameless) = tops(profile);
         let first_pid = profile.processes.first().map(|process| process.pid);
         Self {
             command: profile.recording.command.join(" "),
@@ -59,7 +62,8 @@ impl<'a> Summary<'a> {
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
             programs: Programs::of(profile),
             events_lost: profile.events_lost(),
-            tops: tops(profile),
+            tops,
+            nameless,
             next: next(&totals),
         }
     }
@@ -130,6 +134,20 @@ mod tests {
         assert_eq!(top(0), [(6, "strdup"), (4, "load")]);
         assert_eq!(top(1), [(99, "load"), (60, "strdup")]);
         assert_eq!(summary.tops.len(), 2, "nothing at the peak, leaked or temporary");
+    }
+
+    #[test]
+    fn the_module_that_lacks_most_names_is_named_where_that_is_much() {
+        let mut profile = profile();
+        let place = |function: &str, module: &str| vec![vec![frame(function, module)]];
+        site(&mut profile, 0, &place("0x1a", "/bin/app"), allocated(20, 1));
+        site(&mut profile, 0, &place("0x2b", "/bin/app"), allocated(10, 1));
+        site(&mut profile, 0, &place("0x2b", "/lib/other.so"), allocated(20, 1));
+        site(&mut profile, 0, &place("0x3c", "[anon]"), allocated(25, 1));
+        site(&mut profile, 0, &place("main", "/bin/app"), allocated(45, 1));
+        assert_eq!(Summary::of(&profile).nameless, Some("/bin/app"));
+        site(&mut profile, 0, &place("load", "/bin/app"), allocated(1, 1));
+        assert_eq!(Summary::of(&profile).nameless, None, "less than a quarter");
     }
 
     #[test]

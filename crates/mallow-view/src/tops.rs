@@ -36,11 +36,16 @@ pub struct TopRow<'a> {
     pub caller: Option<&'a Frame>,
 }
 
-/// The top sites by each metric that has any.
-pub(crate) fn tops<P: StackProfile>(profile: &P) -> Vec<Top<'_, P::Weights>> {
+/// The top sites by each metric that has any, and what lacks names.
+pub(crate) fn tops<P: StackProfile>(profile: &P) -> (Vec<Top<'_, P::Weights>>, Option<&str>) {
     let mut groups = Groups::of(profile.stacks(), profile.sites());
-    <P::Weights as Weights>::Metric::ALL.iter().filter_map(|&metric| groups.top(metric)).collect()
+    let nameless = groups.nameless();
+    let tops = <P::Weights as Weights>::Metric::ALL.iter().filter_map(|&metric| groups.top(metric));
+    (tops.collect(), nameless)
 }
+
+/// The share of the first metric from which a module's missing names are worth a word.
+const NAMELESS_SHARE_MIN: f64 = 0.25;
 
 /// The number of a group: sites with the same naming frame.
 type GroupId = u32;
@@ -123,6 +128,21 @@ impl<'a, W: Weights> Groups<'a, W> {
             of_sites.push(group);
         }
         Self { stacks, sites, groups, of_sites, looks, lined: None }
+    }
+
+    /// The path of the module in which most of what has no name happens, if that is much of all. What is no file is code made at run time.
+    fn nameless(&self) -> Option<&'a str> {
+        let metric = W::Metric::ALL.first()?;
+        let (mut of_modules, mut all) = (FxHashMap::<&str, u64>::default(), 0_u64);
+        for group in &self.groups {
+            let value = metric.of_site(&group.totals);
+            all += value;
+            let bare = group.frame.filter(|frame| frame.function.starts_with("0x"));
+            let file = bare.and_then(|frame| frame.module.as_deref()).filter(|path| path.starts_with('/'));
+            file.into_iter().for_each(|path| *of_modules.entry(path).or_default() += value);
+        }
+        let most = of_modules.into_iter().max_by_key(|(path, value)| (*value, Reverse(*path)));
+        most.filter(|(_, value)| *value as f64 >= all as f64 * NAMELESS_SHARE_MIN).map(|(path, _)| path)
     }
 
     fn top(&mut self, measure: W::Metric) -> Option<Top<'a, W>> {

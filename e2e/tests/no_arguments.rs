@@ -49,6 +49,22 @@ fn counts_have_programs_and_no_words() {
     assert_eq!(processes(&document["runs"][0]), ["/bin/echo", "/bin/echo", "/bin/sh"]);
 }
 
+#[test]
+fn a_profile_of_time_has_the_program_and_no_words() {
+    let workshop = Workshop::new("no-arguments-cpu");
+    let profile = |more: &[&str]| {
+        let file = workshop.file("time.pb.gz");
+        let mut mallow = run::mallow();
+        mallow.args(["cpu", "--force", "-o"]).arg(&file).args(more).arg("--").args(COMMAND);
+        let sampled = run::finish(&mut mallow).well();
+        (sampled.stderr, report_of(&file, &[]).well().stdout)
+    };
+    assert!(profile(&[]).1.contains("word-3"));
+    let (summary, report) = profile(&["--no-arguments"]);
+    assert!(!summary.contains("word-") && !report.contains("word-"), "{summary}{report}");
+    assert_eq!(json(&report)["command"], json!(["/bin/sh"]));
+}
+
 /// The one file of this name below a folder.
 fn found(folder: &Path, name: &str) -> Option<PathBuf> {
     fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {

@@ -57,6 +57,9 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
     };
     output::note(&outcome.notes);
     let mut profile = outcome.sampled.profile;
+    if request.arguments.no_arguments {
+        profile.recording.command.truncate(1);
+    }
     let mut names = Names::new();
     names.complete(&mut profile.stacks);
     output::warn(&names.warnings());

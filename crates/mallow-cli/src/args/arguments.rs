@@ -4,7 +4,7 @@ use clap::Args;
 use mallow_collect::CommandLines;
 
 /// What is written down of command lines.
-#[derive(Clone, Copy, Debug, PartialEq, Args)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowArguments {
     /// Write down which program each process runs, and nothing else of its command line
     #[arg(long)]

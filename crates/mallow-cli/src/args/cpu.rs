@@ -1,5 +1,6 @@
 //! `mallow cpu` as typed.
 
+use crate::args::arguments::LowArguments;
 use clap::Args;
 use mallow_base::quantity;
 use mallow_counters::Event;
@@ -44,6 +45,8 @@ pub(crate) struct LowCpu {
     /// Do not ask Node and the JVM to write down what code it makes
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,
+    #[command(flatten)]
+    pub(crate) arguments: LowArguments,
     /// Write the profile to FILE instead of APP.PID.cpu.pb.gz in this folder
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

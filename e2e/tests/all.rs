@@ -14,6 +14,7 @@ mod gate_blame;
 mod gate_examples;
 mod gate_guards;
 mod gate_open;
+mod gate_processes;
 mod gate_runtimes;
 mod gate_selection;
 mod hazards;

@@ -107,6 +107,46 @@ fn functions_of_the_project_are_never_cut_away() {
     );
 }
 
+/// A block that is freed before the next one is allocated could have been kept. Its line is named, though there are as many allocations.
+#[test]
+fn the_line_of_new_temporary_allocations_is_named() {
+    let source = |work: &str| {
+        format!(
+            "#include \"mallow.h\"\n\
+             static void run(void *context) {{\n    int i;\n    (void)context;\n    for (i = 0; i < 1000; i++) {{\n\
+             \x20       void *a, *b;\n        {work}\n    }}\n}}\n\
+             int main(void) {{ mallow_ops(1000); mallow_measure(\"work\", run, NULL); return 0; }}\n"
+        )
+    };
+    let both =
+        "a = malloc(16); mallow_keep(a);\n        b = malloc(16); mallow_keep(b);\n        free(b); free(a);";
+    let suite = Suite::new("temporary", &source(both));
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nlimit.temporary = { abs = 10 }\n");
+    let test = suite.only_test(3);
+    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    let _ = suite.check(&["--update"]).well();
+    let _ = suite.check(&[]).well();
+    let changed = source(
+        "a = malloc(16); mallow_keep(a); free(a); /* new */\n        b = malloc(16); mallow_keep(b); free(b);",
+    );
+    suite.write("test_work.c", &changed);
+    let finished = suite.check(&["--annotations"]).ended(Exit::Status(1));
+    let line = line_of(&changed, "/* new */");
+    let expected = "temporary: 2,000 per run, 1,000 more than the baseline's 1,000 (+1.000 per";
+    let words = finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains(expected), "{finished}");
+    assert!(finished.stdout.contains(&format!("+1.000/op  run (test_work.c:{line})")), "{finished}");
+    assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
+    // Against a limit alone the largest stacks are named.
+    suite.write(
+        "mallow.toml",
+        "[gate]\nsuites = [\".\"]\nbaselines = \"none\"\nlimit.temporary = 500\nlimit.allocations = 2000\n",
+    );
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains("temporary allocations by stack; there is no baseline"), "{finished}");
+    assert!(finished.stdout.contains(&format!("1.000/op  run (test_work.c:{line})")), "{finished}");
+}
+
 /// Without line tables there is no line to name, and the way to have one is told.
 #[test]
 fn a_program_without_lines_is_told_how_to_have_them() {
@@ -114,6 +154,12 @@ fn a_program_without_lines_is_told_how_to_have_them() {
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nc_flags = [\"-g0\"]\n");
     let _ = suite.check(&["--update"]).well();
     suite.write("test_work.c", &wrapped("    free(lib_dup(s));\n"));
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    assert!(finished.stdout.contains("line-tables-only"), "{finished}");
+    // Where a limit is broken and there is no baseline, too.
+    let limit =
+        "[gate]\nsuites = [\".\"]\nc_flags = [\"-g0\"]\nbaselines = \"none\"\nlimit.allocations = 10\n";
+    suite.write("mallow.toml", limit);
     let finished = suite.check(&[]).ended(Exit::Status(1));
     assert!(finished.stdout.contains("line-tables-only"), "{finished}");
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\n");

@@ -132,3 +132,40 @@ fn regions_are_listed_once_they_are_known() {
     let listed = suite.check(&["--list", "--only", "*json*"]).well();
     assert_eq!(listed.stdout, "test_alloc.json_read\ntest_alloc.json_write\n");
 }
+
+/// Baselines of a branch stand beside those of the repository, and each is held against by its name alone.
+#[test]
+fn baselines_have_names() {
+    let suite = Suite::empty("named");
+    suite.write("test_alloc.c", &regions(1000, 1000, 1000));
+    let _ = suite.check(&["--update"]).well();
+    let missing = suite.check(&["--baseline", "main"]).ended(Exit::Status(2));
+    assert!(
+        missing
+            .stderr
+            .contains("there is no baseline \"main\"; `mallow check --update --baseline main` makes it"),
+        "{missing}"
+    );
+    suite.write("test_alloc.c", &regions(1200, 1000, 1000));
+    let _ = suite.check(&["--update", "--baseline", "feature/read"]).well();
+    suite.write("test_alloc.c", &regions(1000, 1500, 1000));
+    let _ = suite.check(&["--update", "--baseline", "main", "--only", "test_alloc.json_write"]).well();
+    let listed = suite.check(&["--list-baselines"]).well();
+    let names: Vec<Vec<&str>> =
+        listed.stdout.lines().map(|line| line.split_whitespace().take(3).collect()).collect();
+    assert_eq!(names, [["feature/read", "3", "tests"], ["main", "1", "test"]], "{listed}");
+    // The program as it was at first, against each of the three.
+    suite.write("test_alloc.c", &regions(1000, 1000, 1000));
+    let outcomes = |arguments: &[&str], status| -> Vec<String> {
+        suite.outcomes(status, arguments).into_iter().map(|(_, outcome)| outcome).collect()
+    };
+    assert_eq!(outcomes(&[], 0), ["OK", "OK", "OK"]);
+    assert_eq!(outcomes(&["--baseline", "feature/read"], 1), ["IMPROVED", "OK", "OK"]);
+    assert_eq!(outcomes(&["--baseline", "main"], 1), ["MISSING", "IMPROVED", "MISSING"]);
+    let told = suite.check(&["--baseline", "main"]).ended(Exit::Status(1));
+    let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("`--update --baseline main --only test_alloc.json_write`"), "{told}");
+    assert!(told.stdout.contains("--update --baseline main\n"), "{told}");
+    let unknown = suite.check(&["--baseline", "mian"]).ended(Exit::Status(2));
+    assert!(unknown.stderr.contains("there are feature/read, main;"), "{unknown}");
+}

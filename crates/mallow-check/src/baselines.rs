@@ -1,7 +1,10 @@
-//! The folder of baselines: `CLASS/TEST.json`.
+//! The folder of baselines: `CLASS/TEST.json`, and `@NAME/CLASS/TEST.json` of those that have a name.
+
+mod named;
 
 use mallow_gate::baseline::{Baseline, BaselineError, Found, Machine};
 use mallow_gate::measurement::Environment;
+pub use named::NamedBaseline;
 use std::path::{Path, PathBuf};
 
 /// A baseline is some kilobytes; a file above this is something else.

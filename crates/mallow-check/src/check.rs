@@ -40,6 +40,8 @@ pub struct Options {
     pub thresholds: Option<Thresholds>,
     /// Limits of package-benchmark.
     pub benchmark_limits: BenchmarkLimits,
+    /// The name of the baselines that tests are held against, where they have one.
+    pub baseline_name: Option<String>,
     /// Another build to hold the tests against, in place of the baselines.
     pub against: Option<Against>,
     /// Globs of functions that allocate on behalf of their caller, beside the suite's.
@@ -161,8 +163,23 @@ pub fn check(
         return Err(CheckError::NoTests(sentence));
     }
     let words = options.suite_words.as_deref().map(|words| format!(" {words}")).unwrap_or_default();
-    let update_command = format!("mallow check{words} --update");
+    let mut sentences = sentences;
+    let update = match &options.baseline_name {
+        Some(name) => {
+            name_in_sentences(&mut tests, &mut sentences, name);
+            format!("--update --baseline {name}")
+        }
+        None => "--update".to_owned(),
+    };
+    let update_command = format!("mallow check{words} {update}");
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workdir.root().to_owned() })
+}
+
+/// Who follows a sentence that says how to accept figures has to write the baseline that they were held against.
+fn name_in_sentences(tests: &mut [TestResult], of_all: &mut [String], name: &str) {
+    for sentence in tests.iter_mut().flat_map(|test| &mut test.sentences).chain(of_all) {
+        *sentence = sentence.replace("`--update", &format!("`--update --baseline {name}"));
+    }
 }
 
 /// Looks over all results ([`guards`]), the baselines that no test has any more included when all tests were asked for.
@@ -289,13 +306,19 @@ impl One<'_> {
             .workdir
             .test_folder(folder)
             .map_err(|cause| RunError::Output { path: self.context.workdir.root().to_owned(), cause })?;
-        let task = Task { test: &test, prepared, repeats, folder: &folder };
+        // Another build is timed where this one is.
+        let limits = &self.test.settings.limits;
+        let is_timed = limits.are_of_processes();
+        let task = Task { test: &test, prepared, repeats, is_timed, folder: &folder };
+        let wants_more = |measurement: &Measurement| {
+            judge::wants_more_runs(measurement) || judge::wants_more_times(measurement, limits)
+        };
         let mut measured = runner.measure(&task)?;
-        if measured.iter().any(judge::wants_more_runs) {
+        if measured.iter().any(wants_more) {
             for more in runner.measure(&task)? {
                 let known = measured.iter_mut().find(|measurement| measurement.name == more.name);
                 match known {
-                    Some(known) if judge::wants_more_runs(known) => known.runs.extend(more.runs),
+                    Some(known) if wants_more(known) => known.runs.extend(more.runs),
                     Some(_) => {}
                     None => measured.push(more),
                 }

@@ -9,6 +9,7 @@ mod counted;
 mod environment;
 mod error;
 mod slope;
+mod timed;
 mod unseen;
 
 pub(crate) use counted::sentence;
@@ -46,6 +47,8 @@ pub struct Task<'a> {
     pub prepared: &'a Prepared,
     /// How often it is run.
     pub repeats: Repeats,
+    /// Whether its processes are timed without the recorder too.
+    pub is_timed: bool,
     /// Where its output and its last trace are left.
     pub folder: &'a Path,
 }
@@ -56,6 +59,8 @@ pub struct Runner<'a> {
     pub command_lines: CommandLines,
     /// The preload library's bytes.
     pub preload: &'static [u8],
+    /// The bytes of the program that starts and times others.
+    pub spawner: &'static [u8],
     /// Names addresses.
     pub resolve: Resolve<'a>,
 }
@@ -72,11 +77,17 @@ impl Runner<'_> {
     /// # Errors
     /// When the program cannot be run, fails, takes too long, or cannot be watched.
     pub fn measure(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
-        match task.test.mode {
+        let mut measured = match task.test.mode {
             Mode::Region => self.measure_regions(task),
             Mode::Process | Mode::Repeat => self.measure_processes(task),
             Mode::Slope => slope::measure(self, task),
+        }?;
+        if task.is_timed {
+            // As the recorded runs have it: elsewhere the program says itself how much it does.
+            let operations = task.test.ops.filter(|_| task.test.mode == Mode::Slope);
+            timed::measure(self, task, (&command(task.prepared, operations), operations), &mut measured)?;
         }
+        Ok(measured)
     }
 
     fn measure_regions(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
@@ -118,7 +129,7 @@ impl Runner<'_> {
 
     /// Runs the program once. `operations` is what the mode `slope` asks of it.
     fn start(&mut self, task: &Task<'_>, operations: Option<u64>) -> Result<Started, RunError> {
-        let Task { test, prepared, repeats, folder } = *task;
+        let Task { test, prepared, repeats, folder, .. } = *task;
         let output_path = folder.join("output.txt");
         let output = mallow_files::overwrite(&output_path)
             .map_err(|cause| RunError::Output { path: output_path.clone(), cause })?;

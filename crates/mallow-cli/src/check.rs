@@ -22,6 +22,7 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
         Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),
         Job::UpdateFrom { report, accept_blind } => update::from_report(check, report, *accept_blind),
         Job::List => list::list(check),
+        Job::ListBaselines => list::baselines(check),
         Job::Unhooked => unhooked::run(check),
         Job::Shell(name) => shell::open(check, name),
         Job::Markers(folder) => markers::write(folder),

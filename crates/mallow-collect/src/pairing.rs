@@ -210,7 +210,7 @@ impl Pairing {
         }
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, false);
-            regions.gone(block);
+            regions.gone(block, true);
         }
         if let Some(scopes) = &mut self.scopes {
             scopes.born(thread, block, stack, size, time_us);
@@ -250,12 +250,12 @@ impl Pairing {
 
     #[inline(always)]
     fn free_block(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
+        if let Some(regions) = &mut self.regions {
+            regions.gone(block, self.fold.is_latest(thread, block));
+        }
         self.fold.free(thread, block, time_us);
         if let Some(events) = &mut self.events {
             events.free(thread.0, block.0, time_us);
-        }
-        if let Some(regions) = &mut self.regions {
-            regions.gone(block);
         }
         if let Some(scopes) = &mut self.scopes {
             scopes.gone(thread, block, time_us);
@@ -312,7 +312,7 @@ impl Pairing {
             Reallocating::Block(_, old) => {
                 before = Some(old);
                 if let Some(regions) = &mut self.regions {
-                    regions.gone(old);
+                    regions.gone(old, self.fold.is_latest(thread, old));
                 }
                 let block = self.fold.realloc(thread, old, stack, size, time_us);
                 if let Some(events) = &mut self.events {

@@ -43,6 +43,7 @@ fn metrics_of(site: &SiteSummary) -> RegionMetrics {
         peak_bytes: 0,
         remaining_blocks: site.totals.leaked_blocks,
         remaining_bytes: site.totals.leaked_bytes,
+        temporary: site.totals.temporary,
     }
 }
 

@@ -172,6 +172,7 @@ impl<'a> Naming<'a> {
                 peak_bytes: totals.peak_bytes,
                 remaining_blocks: totals.leaked_blocks,
                 remaining_bytes: totals.leaked_bytes,
+                temporary: totals.temporary,
             },
             descriptors: 0,
             sites: merged(sites.collect()),

@@ -224,10 +224,26 @@ fn any_sites() -> impl Strategy<Value = Vec<Site>> {
             remaining_blocks: c,
             remaining_bytes: d,
             descriptors: e,
+            temporary: None,
         });
     let site = (prop::collection::vec(any_frame(), 0..6), metrics)
         .prop_map(|(frames, metrics)| Site { frames, metrics });
     prop::collection::vec(site, 0..12)
+}
+
+#[test]
+fn temporaries_come_back_and_an_older_file_has_none() {
+    let mut encode = site("encode", 40, 1000, 0);
+    encode.metrics.temporary = Some(3);
+    let with =
+        Baseline::of(&of_runs(None, vec![run(vec![encode]); 10]), &Machine::default()).expect("it has runs");
+    let text = with.to_text();
+    assert!(text.contains("    \"temporary\": {\"at_min\":10,\"max\":3,\"min\":3,\"mode\":3}\n"), "{text}");
+    assert!(text.contains(",\"temporary\":3}\n"), "{text}");
+    assert_eq!(Baseline::from_text(&text, "a.json"), Ok(with));
+    assert_eq!(sample().spread(Metric::Temporary), None);
+    let old = Baseline::from_text(&sample().to_text(), "a.json").expect("it is a baseline");
+    assert!(old.sites.iter().all(|site| site.metrics.temporary.is_none()));
 }
 
 proptest! {

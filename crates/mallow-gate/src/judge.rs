@@ -16,17 +16,21 @@
 //! hundred, nobody can tell, and the verdict is FLAKY, never OK: more operations or more runs are asked for.
 //! With extended runs (20) this is so below 10 operations.
 //!
-//! **Bytes, peak and bytes left** are free unless limited. They vary with the lengths of paths, names and numbers, and with
+//! **Bytes, peak, bytes left and temporary allocations** are free unless limited. They vary with the lengths of paths, names and numbers, and with
 //! when threads overlap, so their spread is shown but never makes a test flaky; with a limit, the least value is held
 //! against it.
+//!
+//! **Times and resident memory** are those of whole processes without the recorder, which are run where they have a limit. Resident memory is judged as
+//! bytes are; times by their interval (see `times`), against a limit and never against a baseline. What has a limit and was not measured is never OK.
 
 mod compare;
 mod ignore;
 mod sentence;
+mod times;
 mod window;
 
 use crate::baseline::{Baseline, Found};
-use crate::limit::Limits;
+use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric, Run, Site, judged_run};
 use crate::result::{Conclusion, Outcome, Position, Spread, TestResult};
 use crate::{site_diff, spread};
@@ -53,6 +57,12 @@ pub fn wants_more_runs(measurement: &Measurement) -> bool {
         differs && window::runs_per_hundred(measurement.ops) > 1
     });
     is_unsteady || may_leak
+}
+
+/// Whether it should have as many runs again because its times are not clear.
+pub fn wants_more_times(measurement: &Measurement, limits: &Limits) -> bool {
+    let Some(Limit::Absolute { max: Some(max), .. }) = limits.of(Metric::Wall) else { return false };
+    times::position(&measurement.runs, max).is_none()
 }
 
 /// Judges what was measured against what was found for it. [`TestResult::duration_us`] is left 0.
@@ -135,6 +145,7 @@ impl Verdict {
     ) -> Self {
         let mut conclusions = Vec::new();
         let mut is_flaky = false;
+        note_unmeasured(measurement, limits);
         for metric in Metric::ALL {
             let Some(judged) = compare::judge_metric(measurement, baseline, limits, metric) else {
                 continue;
@@ -152,19 +163,25 @@ impl Verdict {
         let has = |position| conclusions.iter().any(|j| j.position == position);
         let is_set = |metric| window::is_set(metric, limits, baseline);
         let is_broken = conclusions.iter().any(|j| j.position == Position::Above && is_set(j.metric));
-        let unknown = window::unknown(&conclusions);
+        let open =
+            window::unknown(&conclusions).map(|metric| sentence::missing(&measurement.name, metric, limits));
+        let unknown = open.or_else(|| {
+            let metric = window::without_reference(&conclusions, limits)?;
+            Some(sentence::without_reference(&measurement.name, metric))
+        });
+        let is_missing = unknown.is_some();
         let is_seen = measurement.unseen.is_empty();
-        if let Some(metric) = unknown.filter(|_| is_seen) {
+        if let Some(sentence) = unknown.filter(|_| is_seen) {
             // What is broken is said first.
             let at = if is_broken { sentences.len() } else { 0 };
-            sentences.insert(at, sentence::missing(&measurement.name, metric, limits));
+            sentences.insert(at, sentence);
         }
         let outcome = if !is_seen {
             sentences.splice(0..0, measurement.unseen.iter().cloned());
             Outcome::Blind
         } else if is_broken {
             Outcome::Regressed
-        } else if unknown.is_some() {
+        } else if is_missing {
             Outcome::Missing
         } else if has(Position::Above) {
             Outcome::Regressed
@@ -177,6 +194,17 @@ impl Verdict {
         };
         Self { outcome, conclusions }
     }
+}
+
+/// What has a limit and was not measured has not been seen. Of objects, those that no runtime tells are no object at all.
+fn note_unmeasured(measurement: &mut Measurement, limits: &Limits) {
+    let runs = &measurement.runs;
+    let is_unmeasured = |metric: &Metric| {
+        matches!(metric, Metric::Temporary | Metric::PeakRss | Metric::Wall)
+            && Spread::of_runs(runs, *metric).is_none()
+    };
+    let sentences: Vec<String> = limits.limited().filter(is_unmeasured).map(sentence::not_measured).collect();
+    measurement.unseen.extend(sentences);
 }
 
 /// Which sites changed, which vary and which left something behind.

@@ -393,3 +393,59 @@ fn more_runs_are_wanted_when_a_leak_may_be_rarer_than_runs() {
     assert!(!wants_more_runs(&measurement(None, &runs)));
     assert!(!wants_more_runs(&measurement(Some(10), &[(50, 3); 10])), "the same in every run is no question");
 }
+
+/// Sites of `encode` and of `decode`, with what of their allocations was temporary.
+fn with_temporary(encode: (u64, u64), decode: (u64, u64)) -> Measurement {
+    let of = |function: &str, line, (allocations, temporary): (u64, u64)| {
+        let mut site = site(function, line, allocations, 0);
+        site.metrics.temporary = Some(temporary);
+        site
+    };
+    of_runs(Some(1000), vec![run(vec![of("encode", 40, encode), of("decode", 70, decode)]); 10])
+}
+
+#[test]
+fn temporary_allocations_are_judged_with_a_limit_alone_and_their_lines_are_named() {
+    let before = with_temporary((5000, 1000), (2000, 0));
+    // As many allocations as before, of which more are temporary: one more per operation in `decode`.
+    let now = with_temporary((5000, 1000), (2000, 1000));
+    let free = judged(&now, &before);
+    assert_eq!((free.outcome, of(&free, Metric::Temporary).position), (Outcome::Ok, Position::Free));
+    let tolerance = Tolerance { abs: Some(10), ..Tolerance::default() };
+    for limit in [Limit::Relative(tolerance), Limit::Absolute { min: None, max: Some(1010) }] {
+        let result =
+            judge(&now, Some(&baseline(&before)), &limits(Metric::Temporary, limit), &Settings::default());
+        assert_eq!(result.outcome, Outcome::Regressed);
+        assert_eq!(
+            result.sentences,
+            [
+                "temporary: 2,000 per run, 1,000 more than the baseline's 1,000 (+1.000 per operation); its limit allows 1,010."
+            ]
+        );
+        let functions: Vec<&str> =
+            result.changes.iter().map(|change| change.frames[0].function.as_str()).collect();
+        assert_eq!(functions, ["decode"]);
+    }
+}
+
+#[test]
+fn a_baseline_from_before_temporaries_were_counted_says_nothing_about_them() {
+    let now = with_temporary((5000, 1000), (2000, 0));
+    let mut old = baseline(&now);
+    old.spreads.remove(&Metric::Temporary);
+    old.sites.iter_mut().for_each(|site| site.metrics.temporary = None);
+    assert_eq!(judge(&now, Some(&old), &Limits::default(), &Settings::default()).outcome, Outcome::Ok);
+    // More allocations, so that changes are listed: those of temporaries are not among them.
+    let more = with_temporary((6000, 1000), (2000, 0));
+    let result = judge(&more, Some(&old), &Limits::default(), &Settings::default());
+    assert_eq!((result.outcome, result.changes.len()), (Outcome::Regressed, 1));
+    let tolerance = Limit::Relative(Tolerance { abs: Some(10), ..Tolerance::default() });
+    let result = judge(&now, Some(&old), &limits(Metric::Temporary, tolerance), &Settings::default());
+    assert_eq!(result.outcome, Outcome::Missing);
+    assert_eq!(
+        result.sentences,
+        [
+            "No baseline tells its temporary, from which a limit is to be counted; `--update --only encode` makes the baseline."
+        ]
+    );
+}

@@ -69,6 +69,17 @@ pub struct Limits {
 }
 
 impl Limits {
+    /// Whether what the kernel tells of a whole process is limited, so that it has to be measured.
+    pub fn are_of_processes(&self) -> bool {
+        self.limited().any(|metric| matches!(metric, Metric::PeakRss | Metric::Wall))
+    }
+
+    /// The metrics that have a limit.
+    pub(crate) fn limited(&self) -> impl Iterator<Item = Metric> + '_ {
+        let has_one = |(_, limit): &&(Metric, Limit)| *limit != Limit::None;
+        self.by_metric.iter().filter(has_one).map(|(metric, _)| *metric)
+    }
+
     /// The limit of a metric, if it has one of its own.
     pub fn of(&self, metric: Metric) -> Option<Limit> {
         self.by_metric.iter().find(|(of, _)| *of == metric).map(|(_, limit)| *limit)

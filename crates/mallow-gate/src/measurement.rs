@@ -25,6 +25,12 @@ pub enum Metric {
     RemainingObjects,
     /// How many more bytes they have.
     RemainingObjectBytes,
+    /// Blocks that their own thread freed before it allocated again.
+    Temporary,
+    /// The most memory of a whole process that was resident, in bytes; measured where it has a limit.
+    PeakRss,
+    /// How long a whole process took, in nanoseconds; measured where it has a limit.
+    Wall,
 }
 
 words! {
@@ -39,6 +45,9 @@ words! {
         ObjectBytes = "object_bytes",
         RemainingObjects = "remaining_objects",
         RemainingObjectBytes = "remaining_object_bytes",
+        Temporary = "temporary",
+        PeakRss = "peak_rss",
+        Wall = "wall",
     }
 }
 
@@ -57,10 +66,12 @@ pub struct Metrics {
     pub remaining_bytes: u64,
     /// See [`Metric::Descriptors`].
     pub descriptors: u64,
+    /// See [`Metric::Temporary`]; none of a baseline that was made before they were counted.
+    pub temporary: Option<u64>,
 }
 
 impl Metrics {
-    /// One of them; none for what only a runtime tells.
+    /// One of them; none for what only a runtime or the kernel tells.
     pub const fn of(&self, metric: Metric) -> Option<u64> {
         Some(match metric {
             Metric::Allocations => self.allocations,
@@ -69,10 +80,13 @@ impl Metrics {
             Metric::Remaining => self.remaining_blocks,
             Metric::RemainingBytes => self.remaining_bytes,
             Metric::Descriptors => self.descriptors,
+            Metric::Temporary => return self.temporary,
             Metric::Objects
             | Metric::ObjectBytes
             | Metric::RemainingObjects
-            | Metric::RemainingObjectBytes => return None,
+            | Metric::RemainingObjectBytes
+            | Metric::PeakRss
+            | Metric::Wall => return None,
         })
     }
 
@@ -80,6 +94,11 @@ impl Metrics {
     #[must_use]
     pub const fn plus(mut self, more: &Metrics) -> Metrics {
         add_fields!(self, more; allocations, bytes, peak_bytes, remaining_blocks, remaining_bytes, descriptors);
+        // Of one run or baseline all sites know it, or none does.
+        self.temporary = match (self.temporary, more.temporary) {
+            (Some(here), Some(there)) => Some(here.saturating_add(there)),
+            (one, None) | (None, one) => one,
+        };
         self
     }
 }
@@ -110,6 +129,26 @@ impl Objects {
     }
 }
 
+/// What the kernel tells of a whole process that makes one run of each region without the recorder in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessMetrics {
+    /// See [`Metric::PeakRss`]; none where the kernel tells none.
+    pub peak_rss_bytes: Option<u64>,
+    /// See [`Metric::Wall`].
+    pub wall_ns: Option<u64>,
+}
+
+impl ProcessMetrics {
+    /// One of them; none for what the kernel does not tell of a process.
+    pub const fn of(&self, metric: Metric) -> Option<u64> {
+        match metric {
+            Metric::PeakRss => self.peak_rss_bytes,
+            Metric::Wall => self.wall_ns,
+            _ => None,
+        }
+    }
+}
+
 /// What one stack did in one run. Its metrics' peak is not known and 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
@@ -126,6 +165,8 @@ pub struct Run {
     pub metrics: Metrics,
     /// What the language's runtime told.
     pub objects: Objects,
+    /// What a process of the test came to without the recorder; nothing where that was not asked for.
+    pub process: ProcessMetrics,
     /// The stacks that it is made of, each once. Frees of others' blocks have none.
     pub sites: Vec<Site>,
     /// Whether what the run left behind stood still when it was counted. False when waiting was given up.
@@ -137,7 +178,7 @@ pub struct Run {
 impl Run {
     /// A metric; none where it is not known.
     pub fn of(&self, metric: Metric) -> Option<u64> {
-        self.metrics.of(metric).or(self.objects.of(metric))
+        self.metrics.of(metric).or(self.objects.of(metric)).or(self.process.of(metric))
     }
 }
 

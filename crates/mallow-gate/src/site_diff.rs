@@ -25,10 +25,17 @@ pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange>
     let mut diff = Diff::of(&before, &after, is_known, &[]);
     nearest::by_lines(&mut diff.entries, &baseline.sites, &now);
     let known = known_before(&diff, baseline, run);
+    // What the baseline does not tell has not changed.
+    let knows_temporary = baseline.spread(Metric::Temporary).is_some();
+    let as_told = |site: &Site| {
+        let temporary = site.metrics.temporary.filter(|_| knows_temporary);
+        Site { frames: site.frames.clone(), metrics: Metrics { temporary, ..site.metrics } }
+    };
+    let told: Vec<Site> = run.sites.iter().map(as_told).collect();
     let mut changes: Vec<SiteChange> = diff
         .entries
         .iter()
-        .map(|entry| change(entry, &baseline.sites, &run.sites, &known))
+        .map(|entry| change(entry, &baseline.sites, &told, &known))
         .filter(|change| change.before != change.after && !is_unknown_before(change, baseline))
         .collect();
     changes

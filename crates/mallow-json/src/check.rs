@@ -8,7 +8,7 @@ mod from;
 mod into;
 
 use mallow_base::{Frame, mirror};
-use mallow_gate::measurement::{Metrics, Objects};
+use mallow_gate::measurement::{Metrics, Objects, ProcessMetrics};
 use mallow_gate::result::Spread;
 use serde::{Deserialize, Serialize};
 
@@ -124,6 +124,8 @@ mirror! {
         remaining_blocks: u64,
         remaining_bytes: u64,
         descriptors: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        temporary: Option<u64>,
     }
 }
 
@@ -193,6 +195,9 @@ struct RunJson {
     /// What the language's runtime told of its objects; left out where it told nothing.
     #[serde(default, skip_serializing_if = "ObjectsJson::is_empty")]
     objects: ObjectsJson,
+    /// What a process of the test came to without the recorder; left out where it was not measured.
+    #[serde(default, skip_serializing_if = "ProcessJson::is_empty")]
+    process: ProcessJson,
     /// Whether what it left stood still when it was counted.
     settled: bool,
     /// How long that was waited for, in microseconds.
@@ -210,6 +215,22 @@ mirror! {
         remaining: Option<u64>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         remaining_bytes: Option<u64>,
+    }
+}
+
+mirror! {
+    #[derive(Default)]
+    struct ProcessJson both ways of ProcessMetrics {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        peak_rss_bytes: Option<u64>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        wall_ns: Option<u64>,
+    }
+}
+
+impl ProcessJson {
+    fn is_empty(&self) -> bool {
+        *self == ProcessJson::default()
     }
 }
 

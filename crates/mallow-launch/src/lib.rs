@@ -23,5 +23,5 @@ pub use interrupts::{Interrupts, is_ignored};
 pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, own_folder, unpack};
 pub use running::RunningCommand;
-pub use spawn_options::SpawnOptions;
+pub use spawn_options::{SpawnOptions, within_processors};
 pub use static_start::STATIC_CURE;

@@ -36,7 +36,7 @@ impl SpawnOptions {
             // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
-        self.within_processors(|| command.spawn())
+        within_processors(self.processors, || command.spawn())
     }
 
     /// Applies it to a command that has not been started.
@@ -65,16 +65,16 @@ impl SpawnOptions {
         }
         Ok(())
     }
+}
 
-    /// Runs `start` while this thread, and so what it starts, may use only so many processors.
-    fn within_processors<T>(&self, start: impl FnOnce() -> T) -> T {
-        let ours = self.processors.and_then(|wanted| Some((wanted, sched_getaffinity(None).ok()?)));
-        let Some((wanted, ours)) = ours else { return start() };
-        let _ = sched_setaffinity(None, &first_of(&ours, wanted));
-        let outcome = start();
-        let _ = sched_setaffinity(None, &ours);
-        outcome
-    }
+/// Runs `start` while this thread, and so what it starts, may use only so many processors, the first ones that we may; none for all.
+pub fn within_processors<T>(wanted: Option<u32>, start: impl FnOnce() -> T) -> T {
+    let ours = wanted.and_then(|wanted| Some((wanted, sched_getaffinity(None).ok()?)));
+    let Some((wanted, ours)) = ours else { return start() };
+    let _ = sched_setaffinity(None, &first_of(&ours, wanted));
+    let outcome = start();
+    let _ = sched_setaffinity(None, &ours);
+    outcome
 }
 
 /// The first processors of a set.

@@ -26,12 +26,17 @@ pub struct RegionMetrics {
     pub remaining_blocks: u64,
     /// Their bytes.
     pub remaining_bytes: u64,
+    /// Blocks that were born here and freed here, by their own thread before it allocated again.
+    pub temporary: u64,
 }
 
 impl RegionMetrics {
     /// Adds another stack's metrics.
     pub fn add(&mut self, other: &RegionMetrics) {
-        add_fields!(self, other; allocations, bytes, reallocations, peak_bytes, remaining_blocks, remaining_bytes);
+        add_fields!(
+            self, other;
+            allocations, bytes, reallocations, peak_bytes, remaining_blocks, remaining_bytes, temporary
+        );
     }
 
     fn born(&mut self, size: u64, by_realloc: bool) {
@@ -42,9 +47,10 @@ impl RegionMetrics {
         self.remaining_bytes = self.remaining_bytes.wrapping_add(size);
     }
 
-    fn gone(&mut self, size: u64) {
+    fn gone(&mut self, size: u64, is_temporary: bool) {
         self.remaining_blocks -= 1;
         self.remaining_bytes = self.remaining_bytes.wrapping_sub(size);
+        self.temporary += u64::from(is_temporary);
     }
 }
 
@@ -157,12 +163,12 @@ impl Regions {
         }
     }
 
-    /// A block was freed.
-    pub fn gone(&mut self, block: BlockId) {
+    /// A block was freed; whether it was temporary is known to [`Aggregator::is_latest`](crate::Aggregator::is_latest).
+    pub fn gone(&mut self, block: BlockId, is_temporary: bool) {
         let Some(birth) = self.births.get_mut(block.0 as usize).and_then(Option::take) else { return };
         for open in self.open.iter_mut().filter(|open| open.first_serial <= birth.serial) {
-            open.metrics.gone(birth.size);
-            open.site(birth.stack).gone(birth.size);
+            open.metrics.gone(birth.size, is_temporary);
+            open.site(birth.stack).gone(birth.size, is_temporary);
         }
     }
 }

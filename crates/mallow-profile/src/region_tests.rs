@@ -10,10 +10,10 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
     regions.begin("outer");
     regions.born(BlockId(1), StackId(1), 10, false);
     regions.begin("inner");
-    // An older block's end takes nothing from either: no metric falls below zero.
-    regions.gone(BlockId(0));
+    // An older block's end takes nothing from either: no metric falls below zero, and it is no temporary of theirs.
+    regions.gone(BlockId(0), true);
     regions.born(BlockId(0), StackId(2), 7, true);
-    regions.gone(BlockId(1));
+    regions.gone(BlockId(1), true);
     let inner = regions.end("inner").unwrap();
     let metrics = RegionMetrics {
         allocations: 1,
@@ -22,10 +22,11 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
         peak_bytes: 7,
         remaining_blocks: 1,
         remaining_bytes: 7,
+        temporary: 0,
     };
     assert_eq!(inner.metrics, metrics);
     // A free after the end is no longer the region's.
-    regions.gone(BlockId(0));
+    regions.gone(BlockId(0), false);
     let outer = regions.end("outer").unwrap();
     assert_eq!(
         outer.metrics,
@@ -34,11 +35,12 @@ fn a_block_belongs_to_the_regions_that_were_open_at_its_birth() {
             bytes: 17,
             reallocations: 1,
             peak_bytes: 17,
+            temporary: 1,
             ..RegionMetrics::default()
         }
     );
     assert_eq!(outer.sites[0].0, StackId(1));
-    assert_eq!(outer.sites[0].1.remaining_blocks, 0);
+    assert_eq!((outer.sites[0].1.remaining_blocks, outer.sites[0].1.temporary), (0, 1));
     assert!(regions.end("outer").is_none());
 }
 
@@ -64,6 +66,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 #[derive(Default)]
 struct Naive {
     blocks: Vec<(usize, Option<usize>, u8, u8)>,
+    /// Places in time at which a temporary block ended.
+    temporary: Vec<usize>,
     begins: Vec<(u8, usize)>,
 }
 
@@ -85,6 +89,10 @@ impl Naive {
             peak_bytes: if stack.is_none() { (begin..=end).map(bytes_at).max().unwrap_or(0) } else { 0 },
             remaining_blocks: lives(end).count() as u64,
             remaining_bytes: bytes_at(end),
+            temporary: mine
+                .iter()
+                .filter(|block| block.1.is_some_and(|gone| gone < end && self.temporary.contains(&gone)))
+                .count() as u64,
         }
     }
 }
@@ -113,7 +121,9 @@ proptest! {
                     let live: Vec<usize> = (0..slots.len()).filter(|slot| slots[*slot].is_some()).collect();
                     if let Some(slot) = live.get(choice as usize % live.len().max(1)) {
                         naive.blocks[slots[*slot].take().unwrap()].1 = Some(now);
-                        regions.gone(BlockId(*slot as u32));
+                        let is_temporary = choice >= 128;
+                        naive.temporary.extend(is_temporary.then_some(now));
+                        regions.gone(BlockId(*slot as u32), is_temporary);
                     }
                 }
                 Step::End(name) => {

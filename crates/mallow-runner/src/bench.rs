@@ -337,6 +337,7 @@ impl<'a> Bench<'a> {
             input: self.input(),
             output: planned.output.clone(),
             is_kept: self.plan.printed.is_some(),
+            ..RunEnvironment::default()
         };
         let mut ran = self.spawner.run(&self.programs[index], &around, &self.interrupts)?;
         self.iterations[index] += 1;

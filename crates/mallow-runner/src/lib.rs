@@ -7,8 +7,9 @@
 //! This crate must never decide which command is faster: that follows from the session. It leaves nothing running that an interrupt should
 //! have ended, and what a command left behind of its own is named and not killed, since it may be the command's own server.
 //!
-//! In reading order: `plan`, `command_line`, `spawn`, `turns`, `bench`, `recorded`.
+//! In reading order: `plan`, `command_line`, `spawn`, `turns`, `bench`, `recorded`; `alone` times one program without a benchmark.
 
+mod alone;
 mod bench;
 mod command_line;
 mod error;
@@ -20,6 +21,7 @@ mod shell_cost;
 mod spawn;
 mod turns;
 
+pub use alone::{Alone, Times};
 pub use bench::{Bench, Observer, Progress};
 pub use command_line::{Program, needs_shell};
 pub use error::RunnerError;

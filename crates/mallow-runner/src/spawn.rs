@@ -30,6 +30,10 @@ pub(crate) struct RunEnvironment {
     pub(crate) output: Output,
     /// Everything that is printed is kept for a look.
     pub(crate) is_kept: bool,
+    /// Where it is started; none for where we are.
+    pub(crate) directory: Option<PathBuf>,
+    /// After which what runs is killed; none for never.
+    pub(crate) timeout: Option<Duration>,
 }
 
 /// What a run came to.
@@ -63,6 +67,7 @@ struct Started {
     child: Child,
     stream: UnixStream,
     output: Output,
+    directory: Option<PathBuf>,
 }
 
 impl Drop for Started {
@@ -113,7 +118,9 @@ impl Spawner {
         })?;
         let mut counters = Counters::of_children(started.child.id(), &self.events);
         let told = started.stream.write_all(&request);
-        let words = told.ok().and_then(|()| wait(&mut started.stream, started.child.id(), interrupts));
+        let deadline = around.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let words =
+            told.ok().and_then(|()| wait(&mut started.stream, started.child.id(), interrupts, deadline));
         let counted = counters.read();
         let Some(words) = words else {
             let _ = started.stream.shutdown(Shutdown::Both);
@@ -146,11 +153,15 @@ impl Spawner {
         let mut command = Command::new(&self.path);
         command.arg(theirs.as_raw_fd().to_string());
         let kept = around.attach(&mut command)?;
+        if let Some(directory) = &around.directory {
+            command.current_dir(directory);
+        }
         let mut child = command.spawn().map_err(system("cannot start the spawner"))?;
         if let Some(pipe) = child.stdout.take() {
             std::thread::spawn(move || std::io::copy(&mut { pipe }, &mut std::io::sink()));
         }
-        Ok((Started { child, stream, output: around.output.clone() }, kept))
+        let (output, directory) = (around.output.clone(), around.directory.clone());
+        Ok((Started { child, stream, output, directory }, kept))
     }
 }
 
@@ -190,7 +201,7 @@ impl RunEnvironment {
     }
 
     fn is_served_by(&self, started: &Started) -> bool {
-        self.is_plain() && started.output == self.output
+        self.is_plain() && started.output == self.output && started.directory == self.directory
     }
 
     /// Connects stdin, stdout and stderr. Returns the file that keeps what is printed.
@@ -225,8 +236,13 @@ fn printed(kept: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the report. When somebody interrupts, what runs is ended; none without a report.
-fn wait(stream: &mut UnixStream, spawner: u32, interrupts: &Interrupts) -> Option<[u64; report::WORDS]> {
+/// Waits for the report. When somebody interrupts, or at the deadline, what runs is ended; none without a report.
+fn wait(
+    stream: &mut UnixStream,
+    spawner: u32,
+    interrupts: &Interrupts,
+    deadline: Option<Instant>,
+) -> Option<[u64; report::WORDS]> {
     let heard = interrupts.heard();
     let mut interrupted: Option<(Instant, bool)> = None;
     let mut bytes = [0_u8; report::BYTES];
@@ -239,6 +255,9 @@ fn wait(stream: &mut UnixStream, spawner: u32, interrupts: &Interrupts) -> Optio
                 if [ErrorKind::WouldBlock, ErrorKind::TimedOut, ErrorKind::Interrupted]
                     .contains(&error.kind()) => {}
             Err(_) => return None,
+        }
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            processes::signal(&processes::descendants(spawner), Signal::KILL);
         }
         if interrupts.heard() > heard {
             let (since, is_asked) = interrupted.get_or_insert((Instant::now(), false));

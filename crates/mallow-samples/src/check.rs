@@ -53,6 +53,7 @@ fn measured(name: &str, outcome: Outcome, ops: Option<u64>, runs: &[(u64, u64, u
             remaining_blocks: *remaining,
             remaining_bytes: remaining * 64,
             descriptors: *descriptors,
+            ..Metrics::default()
         },
         settled: true,
         waited_us: 900,

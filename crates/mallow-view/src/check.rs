@@ -9,7 +9,7 @@ pub use verdict::{outcome, weight};
 use crate::{FrameVisibility, is_own, lines, plumbing, without_interpreter};
 use mallow_base::Frame;
 use mallow_gate::measurement::{Metric, Metrics, Run, judged_run};
-use mallow_gate::result::{CheckResult, Conclusion, Outcome, Position, Spread, TestResult};
+use mallow_gate::result::{CheckResult, Conclusion, Outcome, Position, SiteChange, Spread, TestResult};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::hash::Hash;
@@ -52,7 +52,9 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     for conclusion in deciding(test) {
         let (metric, count) = match conclusion.metric {
-            Metric::Bytes | Metric::Peak => (Metric::Bytes, Metric::Allocations),
+            // Nor has resident memory; and time has no part in any stack.
+            Metric::Bytes | Metric::Peak | Metric::PeakRss => (Metric::Bytes, Metric::Allocations),
+            Metric::Wall => continue,
             Metric::RemainingBytes => (Metric::RemainingBytes, Metric::Remaining),
             // Objects have no stacks: those of what was allocated stand in for them.
             Metric::Objects | Metric::ObjectBytes => (Metric::Allocations, Metric::Allocations),
@@ -123,11 +125,14 @@ pub struct Changes<'a> {
     pub more_difference: i128,
 }
 
-/// The stacks whose share of a metric changed, the most first and more before less; at most `max_rows` of them.
+/// The stacks whose share of a metric changed, the most first and more before less; at most `max_rows` of them. None where the baseline does
+/// not tell the metric.
 pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_> {
     let mut rows: Vec<ChangeRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
-    for change in &test.changes {
+    let is_told = |change: &&SiteChange| change.before.is_none_or(|before| before.of(metric).is_some());
+    let all_tell = test.changes.iter().all(|change| is_told(&change));
+    for change in test.changes.iter().filter(|_| all_tell) {
         let frames = visible(&change.frames, &test.plumbing);
         let at = *places.entry(frames.clone()).or_insert(rows.len());
         if at == rows.len() {
@@ -177,9 +182,15 @@ pub fn settle_blame(result: &mut CheckResult) {
     }
 }
 
-/// Whether nothing of the project has a line in the stacks that changed, so that no line can be blamed.
+/// Whether nothing of the project has a line in the stacks that changed, or that made what a limit does not allow, so that no line can be
+/// blamed.
 pub fn lacks_lines(test: &TestResult) -> bool {
-    let frames = || test.changes.iter().flat_map(|change| &change.frames).filter(|frame| is_own(frame));
+    let judged = test.measurement.as_ref().and_then(|measurement| judged_run(&measurement.runs));
+    let is_told = test.outcome == Outcome::Regressed && test.changes.is_empty();
+    let sites = judged.filter(|_| is_told).into_iter().flat_map(|run| &run.sites);
+    let stacks: Vec<&[Frame]> = test.changes.iter().map(|change| &change.frames[..]).collect();
+    let stacks: Vec<&[Frame]> = stacks.into_iter().chain(sites.map(|site| &site.frames[..])).collect();
+    let frames = || stacks.iter().copied().flatten().filter(|frame| is_own(frame));
     frames().next().is_some() && frames().all(|frame| frame.line.is_none())
 }
 

@@ -70,7 +70,10 @@ fn stacks_are_listed_by_the_count_and_by_bytes_only_without_it() {
         list.iter().map(|metric| judged(*metric, Position::Above)).collect()
     };
     test.conclusions = metrics(&Metric::ALL);
-    assert_eq!(site_metrics(&test), [Metric::Allocations, Metric::Remaining, Metric::Descriptors]);
+    assert_eq!(
+        site_metrics(&test),
+        [Metric::Allocations, Metric::Remaining, Metric::Descriptors, Metric::Temporary]
+    );
     test.conclusions = metrics(&[Metric::Bytes, Metric::Peak, Metric::RemainingBytes]);
     assert_eq!(site_metrics(&test), [Metric::Bytes, Metric::RemainingBytes]);
     test.conclusions = metrics(&[Metric::Peak]);

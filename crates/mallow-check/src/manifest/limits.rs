@@ -5,6 +5,7 @@ use mallow_gate::limit::{Combine, Limit, Tolerance};
 use serde::Deserialize;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use std::fmt;
+use std::time::Duration;
 
 /// `combine`
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +97,38 @@ impl<'de> Deserialize<'de> for RawLimit {
             }
         }
         source.deserialize_any(NumberOrTable)
+    }
+}
+
+/// A limit on time, which is no count: the longest that is allowed, and no distance from a baseline.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawWall(Duration);
+
+impl RawWall {
+    pub(super) fn limit(self) -> RawLimit {
+        let max = u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX);
+        RawLimit(Limit::Absolute { min: None, max: Some(max) })
+    }
+}
+
+impl<'de> Deserialize<'de> for RawWall {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawWall, D::Error> {
+        struct Time;
+        impl Visitor<'_> for Time {
+            type Value = RawWall;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    r#"the longest time that is allowed, such as "2s" or "500ms"; times have no baseline"#,
+                )
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawWall, E> {
+                let time = mallow_base::quantity::duration(text).filter(|time| !time.is_zero());
+                time.map(RawWall).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        source.deserialize_any(Time)
     }
 }
 

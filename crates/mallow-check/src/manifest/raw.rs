@@ -1,6 +1,6 @@
 //! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
 
-use super::limits::{RawLimit, RawTolerance};
+use super::limits::{RawLimit, RawTolerance, RawWall};
 use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
 use mallow_gate::measurement::Metric;
 use serde::Deserialize;
@@ -96,6 +96,9 @@ pub(super) struct RawLimits {
     object_bytes: Option<RawLimit>,
     remaining_objects: Option<RawLimit>,
     remaining_object_bytes: Option<RawLimit>,
+    temporary: Option<RawLimit>,
+    peak_rss: Option<RawLimit>,
+    wall: Option<RawWall>,
 }
 
 impl RawLimits {
@@ -111,6 +114,9 @@ impl RawLimits {
             Metric::ObjectBytes => self.object_bytes,
             Metric::RemainingObjects => self.remaining_objects,
             Metric::RemainingObjectBytes => self.remaining_object_bytes,
+            Metric::Temporary => self.temporary,
+            Metric::PeakRss => self.peak_rss,
+            Metric::Wall => self.wall.map(RawWall::limit),
         }
     }
 }

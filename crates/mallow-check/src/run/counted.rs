@@ -3,7 +3,9 @@
 use super::{RunError, Started, Task, environment, unseen};
 use crate::manifest::{Mode, TestSpec};
 use mallow_collect::{RegionRun, WatchedProcess};
-use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Objects, Run, Site};
+use mallow_gate::measurement::{
+    Environment, Measurement, Metric, Metrics, Objects, ProcessMetrics, Run, Site,
+};
 use mallow_gate::regions::name_among_others;
 use mallow_launch::is_static;
 use std::cell::OnceCell;
@@ -118,6 +120,7 @@ fn run_of(run: &RegionRun) -> Run {
     Run {
         metrics: metrics(&run.metrics, run.descriptors),
         objects: objects(&run.told),
+        process: ProcessMetrics::default(),
         sites: sites.collect(),
         settled: run.settled,
         waited_us: u64::try_from(run.waited.as_micros()).unwrap_or(u64::MAX),
@@ -143,6 +146,7 @@ fn metrics(metrics: &mallow_profile::RegionMetrics, descriptors: u64) -> Metrics
         remaining_blocks: metrics.remaining_blocks,
         remaining_bytes: metrics.remaining_bytes,
         descriptors,
+        temporary: Some(metrics.temporary),
     }
 }
 

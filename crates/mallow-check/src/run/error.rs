@@ -1,7 +1,9 @@
 //! Why a test could not be measured.
 
+use mallow_bench::RunEnd;
 use mallow_collect::CollectError;
 use mallow_profile::Exit;
+use mallow_runner::RunnerError;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -36,6 +38,17 @@ pub enum RunError {
         exit: Exit,
         /// The end of what it printed.
         output: Reported,
+    },
+    /// It cannot be started without the recorder.
+    #[error("its time and memory cannot be measured: {0}")]
+    Untimed(#[from] RunnerError),
+    /// Without the recorder it did not end well.
+    #[error("without mallow, where its time and memory are measured, the program {}", alone(*end, *after))]
+    FailedAlone {
+        /// How it ended.
+        end: RunEnd,
+        /// After how many nanoseconds, and how long it may take.
+        after: (u64, Duration),
     },
     /// Somebody pressed Ctrl-C.
     #[error("the check was interrupted")]
@@ -125,6 +138,16 @@ fn seconds(duration: Duration) -> String {
     match duration.as_secs_f64() {
         1.0 => "1 second".to_owned(),
         seconds => format!("{seconds} seconds"),
+    }
+}
+
+fn alone(end: RunEnd, (wall_ns, timeout): (u64, Duration)) -> String {
+    match end {
+        RunEnd::Signal(9) if Duration::from_nanos(wall_ns) >= timeout => {
+            format!("was killed after {} (`timeout` in mallow.toml or --timeout)", seconds(timeout))
+        }
+        RunEnd::Status(status) => ended(Exit::Status(status)),
+        RunEnd::Signal(signal) => ended(Exit::Signal(signal)),
     }
 }
 

@@ -7,7 +7,7 @@ use super::counted::{Seen, empty, note_blind, of_regions, whole_run};
 use super::{Repeats, RunError, Runner, Task};
 use crate::manifest::Mode;
 use mallow_base::Frame;
-use mallow_gate::measurement::{Measurement, Metrics, Objects, Run, Site};
+use mallow_gate::measurement::{Measurement, Metrics, Objects, ProcessMetrics, Run, Site};
 use std::collections::HashMap;
 
 /// One run for each pair of processes; `ops` operations in each.
@@ -73,6 +73,7 @@ fn difference(short: &Run, long: &Run) -> Run {
     Run {
         metrics: less(&long.metrics, &short.metrics),
         objects: Objects::default(),
+        process: ProcessMetrics::default(),
         sites: sites.collect(),
         settled: short.settled && long.settled,
         waited_us: short.waited_us + long.waited_us,
@@ -95,6 +96,10 @@ fn by_part(a: &Metrics, b: &Metrics, join: impl Fn(u64, u64) -> u64) -> Metrics 
         remaining_blocks: join(a.remaining_blocks, b.remaining_blocks),
         remaining_bytes: join(a.remaining_bytes, b.remaining_bytes),
         descriptors: join(a.descriptors, b.descriptors),
+        temporary: match (a.temporary, b.temporary) {
+            (None, None) => None,
+            (a, b) => Some(join(a.unwrap_or(0), b.unwrap_or(0))),
+        },
     }
 }
 

@@ -71,6 +71,12 @@ pub(crate) struct LowBaselines {
     /// Hold against another build, run in the same minute: its checkout, its suite, or a command to put before each test
     #[arg(long, value_name = "OLD", conflicts_with = "update")]
     pub(crate) against: Option<OsString>,
+    /// Hold against the baselines of this name, or with --update write them; without it, those without a name
+    #[arg(long, value_name = "NAME", conflicts_with = "against")]
+    pub(crate) baseline: Option<String>,
+    /// Print the names of baselines that have one, with their tests and environments, and run nothing
+    #[arg(long, conflicts_with_all = ["update", "against", "baseline", "list", "no_hooks", "shell"])]
+    pub(crate) list_baselines: bool,
     /// The folder of the baselines (what the suite says)
     #[arg(long, value_name = "DIR")]
     pub(crate) baselines: Option<PathBuf>,

@@ -51,6 +51,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         compare_anyway: check.baselines.compare_anyway,
         thresholds: thresholds(check, suite)?,
         benchmark_limits: benchmark_limits(check, suite)?,
+        baseline_name: check.baselines.name.clone(),
         against,
         plumbing: check.shown.plumbing.clone(),
     };
@@ -59,6 +60,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let mut runner = Runner {
         command_lines: check.measuring.command_lines,
         preload: preload::LIBRARY,
+        spawner: preload::SPAWNER,
         resolve: &mut resolve,
     };
     let stderr = std::io::stderr();

@@ -1,4 +1,4 @@
-//! `mallow check --list`: the names that `--only` takes.
+//! `mallow check --list`: the names that `--only` takes. `--list-baselines`: those that `--baseline` takes.
 
 use super::request::Check;
 use super::suite_file;
@@ -6,7 +6,7 @@ use crate::{exit_code, output};
 use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
 use mallow_query::Failure;
-use mallow_text::printable;
+use mallow_text::{plural, printable};
 
 /// All names that `--only` takes, one on a line: the tests', each with those of its regions behind it, as far as they are known from
 /// the last run or from baselines.
@@ -24,5 +24,19 @@ pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
         names.extend(all.filter(|name| suite.selection.names(&test.name, name)));
     }
     output::to_stdout(|out| names.iter().try_for_each(|name| writeln!(out, "{}", printable(name))))?;
+    Ok(exit_code::FINE)
+}
+
+/// The baselines that have a name, one on a line, each with how many tests it has and the classes of environments that it is for.
+pub(crate) fn baselines(check: &Check) -> Result<u8, Failure> {
+    let suite = Suite::open(check.suite.as_deref(), &check.only)?;
+    let named = suite_file::all_baselines(check, &suite)?.list_named()?;
+    let columns = named.iter().map(|named| named.name.len()).max().unwrap_or(0);
+    output::to_stdout(|out| {
+        named.iter().try_for_each(|named| {
+            let tests = plural(named.tests as u64, "test");
+            writeln!(out, "{:columns$}  {tests}  {}", printable(&named.name), named.classes.join(" "))
+        })
+    })?;
     Ok(exit_code::FINE)
 }

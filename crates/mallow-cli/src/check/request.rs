@@ -35,6 +35,8 @@ pub(crate) enum Job {
     UpdateFrom { report: PathBuf, accept_blind: bool },
     /// Name the tests.
     List,
+    /// Name the baselines that have a name.
+    ListBaselines,
     /// Build and run without hooks.
     Unhooked,
     /// Build one test and open a shell there.
@@ -58,6 +60,8 @@ pub(crate) struct Measuring {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Baselines {
     pub(crate) folder: Option<PathBuf>,
+    /// None for those without a name.
+    pub(crate) name: Option<String>,
     pub(crate) thresholds: Option<PathBuf>,
     pub(crate) thresholds_from_logs: Vec<PathBuf>,
     pub(crate) compare_anyway: bool,
@@ -112,6 +116,7 @@ impl From<LowCheck> for Check {
             },
             baselines: Baselines {
                 folder: low.baselines.baselines,
+                name: low.baselines.baseline,
                 thresholds: low.baselines.thresholds,
                 thresholds_from_logs: low.baselines.thresholds_from_log,
                 compare_anyway: low.baselines.compare_anyway,
@@ -140,6 +145,8 @@ fn job(low: &LowCheck) -> Job {
         Job::Shell(name.clone())
     } else if low.tests.list {
         Job::List
+    } else if low.baselines.list_baselines {
+        Job::ListBaselines
     } else if low.tests.no_hooks {
         Job::Unhooked
     } else if let Some(report) = &low.baselines.from {
@@ -193,7 +200,7 @@ mod tests {
 
     #[test]
     fn every_flag_has_its_meaning() {
-        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --no-arguments --baselines base --thresholds t.json \
+        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --no-arguments --baselines base --baseline main --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
                     --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
@@ -210,6 +217,7 @@ mod tests {
             },
             baselines: Baselines {
                 folder: Some("base".into()),
+                name: Some("main".into()),
                 thresholds: Some("t.json".into()),
                 thresholds_from_logs: vec!["l1".into(), "l2".into()],
                 compare_anyway: true,
@@ -240,6 +248,8 @@ mod tests {
             ("--update --from r.json --accept-blind", Job::UpdateFrom { report, accept_blind: true }),
             ("--against ../old", Job::Against("../old".into())),
             ("--list", Job::List),
+            ("--list-baselines", Job::ListBaselines),
+            ("--update --baseline main", Job::Update { accept_blind: false }),
             ("--no-hooks --only a", Job::Unhooked),
             ("--shell a", Job::Shell("a".into())),
             ("--markers include", Job::Markers("include".into())),
@@ -256,6 +266,8 @@ mod tests {
             "--accept-blind",
             "--update --against old",
             "--update --no-hooks",
+            "--baseline main --against old",
+            "--list-baselines --update",
             "--runs 0",
             "--jobs 0",
             "--timeout 0",

@@ -1,6 +1,6 @@
 //! Files that a suite or a command line names: baselines, limits, logs, earlier reports.
 
-use super::request::Check;
+use super::request::{Check, Job};
 use mallow_check::baselines::Baselines;
 use mallow_check::suite::Suite;
 use mallow_query::Failure;
@@ -13,8 +13,29 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     })
 }
 
-/// Where a suite's baselines are.
+/// Where a suite's baselines are that were asked for.
 pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
+    let all = all_baselines(check, suite)?;
+    let Some(name) = &check.baselines.name else { return Ok(all) };
+    let named = all.named(name)?;
+    let is_written = matches!(check.job, Job::Update { .. } | Job::UpdateFrom { .. });
+    if !is_written && !named.is_there() {
+        return Err(Failure::new(format!(
+            "there is no baseline {name:?}{}; `mallow check --update --baseline {name}` makes it.",
+            known(&all)?
+        )));
+    }
+    Ok(named)
+}
+
+/// The folder of all of a suite's baselines.
+pub(crate) fn all_baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
     let folder = check.baselines.folder.as_ref().unwrap_or(&suite.gate.baselines);
     Ok(Baselines::open(folder)?)
+}
+
+/// The names that there are.
+fn known(all: &Baselines) -> Result<String, Failure> {
+    let names: Vec<String> = all.list_named()?.into_iter().map(|named| named.name).collect();
+    Ok(if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) })
 }

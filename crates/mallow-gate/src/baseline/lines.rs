@@ -78,6 +78,8 @@ pub(super) struct SiteLine {
     pub(super) remaining_bytes: u64,
     /// Keys of the other frames, innermost first.
     pub(super) stack: String,
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(super) temporary: u64,
 }
 
 fn is_zero(number: &u64) -> bool {

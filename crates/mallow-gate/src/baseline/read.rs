@@ -48,10 +48,12 @@ struct MetricLines {
     object_bytes: Option<SpreadLine>,
     remaining_objects: Option<SpreadLine>,
     remaining_object_bytes: Option<SpreadLine>,
+    temporary: Option<SpreadLine>,
+    peak_rss: Option<SpreadLine>,
 }
 
 impl MetricLines {
-    fn by_metric(self) -> [(Metric, Option<SpreadLine>); 10] {
+    fn by_metric(self) -> [(Metric, Option<SpreadLine>); 12] {
         [
             (Metric::Allocations, Some(self.allocations)),
             (Metric::Bytes, Some(self.bytes)),
@@ -63,6 +65,8 @@ impl MetricLines {
             (Metric::ObjectBytes, self.object_bytes),
             (Metric::RemainingObjects, self.remaining_objects),
             (Metric::RemainingObjectBytes, self.remaining_object_bytes),
+            (Metric::Temporary, self.temporary),
+            (Metric::PeakRss, self.peak_rss),
         ]
     }
 }
@@ -95,6 +99,7 @@ impl File {
         }
         let frames: HashMap<String, Frame> =
             self.frames.into_iter().map(|(key, line)| (key, Frame::from(&line))).collect();
+        let knows_temporary = spreads.contains_key(&Metric::Temporary);
         Ok(Baseline {
             name: self.name,
             region: self.region,
@@ -103,7 +108,7 @@ impl File {
             ops: self.ops,
             runs,
             spreads,
-            sites: sites(self.sites, &frames)?,
+            sites: sites(self.sites, &frames, knows_temporary)?,
             left_out: (&self.left_out).into(),
         })
     }
@@ -121,7 +126,11 @@ impl SpreadLine {
     }
 }
 
-fn sites(lines: Vec<SiteLine>, frames: &HashMap<String, Frame>) -> Result<Vec<Site>, String> {
+fn sites(
+    lines: Vec<SiteLine>,
+    frames: &HashMap<String, Frame>,
+    knows_temporary: bool,
+) -> Result<Vec<Site>, String> {
     if lines.len() > SITES_READ_MAX {
         return Err(format!("it has {} sites, and at most {SITES_READ_MAX} are read", lines.len()));
     }
@@ -156,6 +165,7 @@ fn sites(lines: Vec<SiteLine>, frames: &HashMap<String, Frame>) -> Result<Vec<Si
             remaining_blocks: line.remaining,
             remaining_bytes: line.remaining_bytes,
             descriptors: line.descriptors,
+            temporary: knows_temporary.then_some(line.temporary),
         };
         sites.push(Site { frames, metrics });
     }

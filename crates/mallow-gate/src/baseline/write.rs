@@ -93,7 +93,8 @@ fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
         let shared = before.iter().rev().zip(site.frames.iter().rev()).take_while(|(a, b)| a == b).count();
         let own = &site.frames[..site.frames.len() - shared];
         let stack: Vec<&str> = own.iter().filter_map(|frame| keys.get(frame).map(String::as_str)).collect();
-        let Metrics { allocations, bytes, remaining_blocks, remaining_bytes, descriptors, .. } = site.metrics;
+        let Metrics { allocations, bytes, remaining_blocks, remaining_bytes, descriptors, temporary, .. } =
+            site.metrics;
         lines.push(json(&SiteLine {
             allocations,
             bytes,
@@ -102,6 +103,7 @@ fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
             remaining: remaining_blocks,
             remaining_bytes,
             stack: stack.join(" "),
+            temporary: temporary.unwrap_or(0),
         }));
         before = &site.frames;
     }

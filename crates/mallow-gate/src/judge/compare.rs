@@ -1,6 +1,6 @@
 //! How one metric of the runs stands to its window, and how sure that is.
 
-use super::window;
+use super::{times, window};
 use crate::baseline::Baseline;
 use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run};
@@ -44,6 +44,11 @@ pub(super) fn judge_metric(
             let values: Vec<u64> = measurement.runs.iter().filter_map(|run| run.of(metric)).collect();
             of_left(&values, &spread, window, measurement.ops)
         }
+        (Metric::Wall, Some(window)) => match times::position(&measurement.runs, window.max) {
+            Some(position) => (position, Confidence::Sure),
+            // Within is said where nothing is known, as of allocations.
+            None => (Position::Within, Confidence::Flaky),
+        },
         (_, Some(window)) => (of_value(spread.min, window), Confidence::Sure),
     };
     let reference = baseline.and_then(|baseline| baseline.spread(metric)).map(|spread| spread.min);

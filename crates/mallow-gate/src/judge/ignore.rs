@@ -72,5 +72,6 @@ fn minus(metrics: &Metrics, gone: &Metrics) -> Metrics {
         remaining_blocks: metrics.remaining_blocks.saturating_sub(gone.remaining_blocks),
         remaining_bytes: metrics.remaining_bytes.saturating_sub(gone.remaining_bytes),
         descriptors: metrics.descriptors.saturating_sub(gone.descriptors),
+        temporary: metrics.temporary.map(|all| all.saturating_sub(gone.temporary.unwrap_or(0))),
     }
 }

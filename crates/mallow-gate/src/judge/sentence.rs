@@ -1,6 +1,7 @@
 //! Why a metric is not fine, and what to do about it, as people read it.
 
 use super::compare::Confidence;
+use super::times;
 use crate::limit::{Limit, Limits};
 use crate::measurement::{Measurement, Metric};
 use crate::result::{Conclusion, Position, Window};
@@ -19,6 +20,11 @@ pub(super) fn of(
     measurement: &Measurement,
     limits: &Limits,
 ) -> Vec<String> {
+    if conclusion.metric == Metric::Wall {
+        let is_fine = confidence != Confidence::Flaky && conclusion.position != Position::Above;
+        let said = (!is_fine).then(|| times::sentence(&measurement.runs, window(conclusion).max));
+        return Vec::from_iter(said);
+    }
     match confidence {
         Confidence::Flaky => vec![flaky(conclusion, measurement)],
         Confidence::FewOperations => vec![few_operations(conclusion)],
@@ -149,6 +155,23 @@ pub(super) fn missing(name: &str, metric: Metric, limits: &Limits) -> String {
     };
     format!(
         "There is no baseline and no limit for its {what}{without_end}; `--update --only {name}` makes the baseline."
+    )
+}
+
+/// A metric has a limit and was not measured.
+pub(super) fn not_measured(metric: Metric) -> String {
+    let why = match metric {
+        Metric::PeakRss => "the kernel tells none of a process with so few pages",
+        _ => "no run tells it",
+    };
+    format!("{}: it was not measured, as {why}, so its limit cannot be judged.", metric.word())
+}
+
+/// A limit is to be counted from what the baseline does not tell, or there is none.
+pub(super) fn without_reference(name: &str, metric: Metric) -> String {
+    format!(
+        "No baseline tells its {}, from which a limit is to be counted; `--update --only {name}` makes the baseline.",
+        metric.word()
     )
 }
 

@@ -42,6 +42,14 @@ pub(super) fn unknown(conclusions: &[Conclusion]) -> Option<Metric> {
     deciding.filter(is_open).map(|conclusion| conclusion.metric).next()
 }
 
+/// The first metric with a limit that is counted from the baseline, where the baseline does not tell the metric: it is not judged either.
+pub(super) fn without_reference(conclusions: &[Conclusion], limits: &Limits) -> Option<Metric> {
+    let is_open = |conclusion: &&Conclusion| {
+        conclusion.reference.is_none() && matches!(limits.of(conclusion.metric), Some(Limit::Relative(_)))
+    };
+    conclusions.iter().find(is_open).map(|conclusion| conclusion.metric)
+}
+
 /// Whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
 pub(super) fn is_set(metric: Metric, limits: &Limits, baseline: Option<&Baseline>) -> bool {
     baseline.is_some() || matches!(limits.of(metric), Some(Limit::Absolute { .. }))
@@ -83,7 +91,12 @@ pub(super) fn of(
                 let max = if runs_per_hundred(ops) > 1 { accepted.1 } else { accepted.0 };
                 Some(Window { min: accepted.0, max })
             }
-            Metric::Bytes | Metric::Peak | Metric::RemainingBytes => None,
+            Metric::Bytes
+            | Metric::Peak
+            | Metric::RemainingBytes
+            | Metric::Temporary
+            | Metric::PeakRss
+            | Metric::Wall => None,
         },
     }
 }

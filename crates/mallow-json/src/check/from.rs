@@ -64,6 +64,7 @@ fn measurement_json<'a>(measurement: &'a Measurement, table: &mut Table<'a>) -> 
             .map(|run| RunJson {
                 metrics: (&run.metrics).into(),
                 objects: (&run.objects).into(),
+                process: (&run.process).into(),
                 settled: run.settled,
                 waited_us: run.waited_us,
             })

@@ -95,6 +95,7 @@ impl Reader {
             .map(|run| Run {
                 metrics: (&run.metrics).into(),
                 objects: (&run.objects).into(),
+                process: (&run.process).into(),
                 sites: Vec::new(),
                 settled: run.settled,
                 waited_us: run.waited_us,

@@ -74,6 +74,12 @@ impl Slab {
         Some(gone)
     }
 
+    /// Which thread allocated a block; none when it is not live.
+    pub(super) fn thread_of(&self, id: BlockId) -> Option<ThreadIndex> {
+        let slot = self.blocks.get(id.0 as usize).filter(|slot| slot.site != NOT_LIVE)?;
+        Some(ThreadIndex(slot.thread))
+    }
+
     pub(super) fn is_live(&self, id: BlockId) -> bool {
         self.blocks.get(id.0 as usize).is_some_and(|slot| slot.site != NOT_LIVE)
     }

@@ -172,6 +172,9 @@ fn subject(metric: Metric) -> &'static str {
         Metric::ObjectBytes => "bytes of objects",
         Metric::RemainingObjects => "objects left behind",
         Metric::RemainingObjectBytes => "bytes of objects left behind",
+        Metric::Temporary => "temporary allocations",
+        Metric::PeakRss => "resident bytes at the peak",
+        Metric::Wall => "time",
     }
 }
 

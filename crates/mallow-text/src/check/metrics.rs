@@ -67,6 +67,7 @@ fn is_bytes(metric: Metric) -> bool {
             | Metric::RemainingBytes
             | Metric::ObjectBytes
             | Metric::RemainingObjectBytes
+            | Metric::PeakRss
     )
 }
 

@@ -54,6 +54,7 @@ mod self_invisible;
 mod single_step;
 mod situations;
 mod soak;
+mod soak_flow;
 mod soak_servers;
 mod soak_tls;
 mod stat_exact;

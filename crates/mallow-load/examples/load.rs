@@ -12,6 +12,7 @@ fn main() -> ExitCode {
     };
     let option = |name: &str| options.iter().find_map(|word| word.strip_prefix(name));
     let load = Load {
+        flow: None,
         endpoint: Endpoint::plain(address.parse().expect("an address"), "localhost"),
         targets: vec![Target::get("/")],
         order: Order::Sequential,

@@ -5,6 +5,7 @@ mod origin;
 mod siege;
 mod vegeta;
 
+use crate::lines::line_of;
 use crate::{LoadError, Target, Url};
 use origin::Origin;
 use std::fs::File;
@@ -99,11 +100,6 @@ pub fn read_access_log(path: &Path, all_methods: bool) -> Result<UrlFile, LoadEr
 /// As [`read_access_log`].
 pub fn parse_access_log(reader: impl BufRead, path: &Path, all_methods: bool) -> Result<UrlFile, LoadError> {
     log::read(reader, path, all_methods)
-}
-
-/// The line of a position, counted from 1.
-fn line_of(bytes: &[u8], position: usize) -> usize {
-    1 + bytes[..position].iter().filter(|byte| **byte == b'\n').count()
 }
 
 #[cfg(test)]

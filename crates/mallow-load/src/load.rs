@@ -1,6 +1,6 @@
 //! What is asked of a server, and how.
 
-use crate::Endpoint;
+use crate::{Endpoint, Flow};
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
 use std::time::Duration;
@@ -59,10 +59,12 @@ pub enum Protocol {
 pub struct Load {
     /// Where it goes.
     pub endpoint: Endpoint,
-    /// What is asked; at least one.
+    /// What is asked; at least one, where there is no flow.
     pub targets: Vec<Target>,
     /// In what order.
     pub order: Order,
+    /// What each connection asks for in the place of the targets, one request after the other; none for the targets.
+    pub flow: Option<Flow>,
     /// How requests travel; none for what the server chooses: with TLS it is offered both (ALPN), without it is HTTP/1.1.
     pub protocol: Option<Protocol>,
     /// Requests under way at once; over HTTP/1.1 each has a connection of its own.

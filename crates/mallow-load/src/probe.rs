@@ -23,6 +23,7 @@ pub fn status_of(
     timeout: Duration,
 ) -> Result<u16, LoadError> {
     let mut generator = Generator::start(Load {
+        flow: None,
         endpoint: endpoint.clone(),
         targets: vec![Target::get(path)],
         order: Order::Once,

@@ -1,5 +1,6 @@
 //! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
 
+mod flow;
 mod generator;
 mod http2;
 mod server;

@@ -100,6 +100,7 @@ async fn answer(
 
 fn load(address: SocketAddr, connections: u32) -> Load {
     Load {
+        flow: None,
         endpoint: Endpoint::plain(address, "test.example"),
         targets: vec![Target::get("/hello?a=1")],
         order: Order::Sequential,

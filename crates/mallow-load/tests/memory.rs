@@ -20,6 +20,7 @@ fn resident_bytes() -> u64 {
 fn memory_is_bounded() {
     let server = Server::start(|_| Reply::Answer(200, "hello"));
     let load = Load {
+        flow: None,
         endpoint: Endpoint::plain(server.address, "test.example"),
         targets: vec![Target::get("/")],
         order: Order::Sequential,

@@ -137,6 +137,7 @@ fn endpoint(address: SocketAddr, trust: Trust, name: &str) -> Endpoint {
 
 fn load(endpoint: Endpoint) -> Load {
     Load {
+        flow: None,
         endpoint,
         targets: vec![Target::get("/hello")],
         order: Order::Sequential,

@@ -131,9 +131,12 @@ pub(crate) fn check(options: &SoakOptions) -> Result<(), SoakError> {
 
 fn load_in_words(load: &Load, protocol: Protocol) -> String {
     let path = load.targets.first().map_or("/", |target| target.path.as_str());
-    let more = match load.targets.len() {
-        0 | 1 => String::new(),
-        count => format!(" and {} more", count - 1),
+    let more = match (&load.flow, load.targets.len()) {
+        (Some(flow), _) => {
+            format!(" in a flow of {}: {}", flow.names().count(), flow.names().collect::<Vec<_>>().join(", "))
+        }
+        (None, 0 | 1) => String::new(),
+        (None, count) => format!(" and {} more", count - 1),
     };
     let protocol = match protocol {
         Protocol::Http1 => "HTTP/1.1",

@@ -2,7 +2,7 @@
 //! without end, never more memory than the input justifies.
 
 use super::said::said;
-use mallow_load::{Url, parse_access_log, parse_urls};
+use mallow_load::{Url, parse_access_log, parse_flow, parse_urls};
 use std::path::Path;
 
 pub(super) fn access_log(data: &[u8]) {
@@ -37,6 +37,14 @@ pub(super) fn urls(data: &[u8]) {
         Ok(file) => {
             assert!(!file.targets.is_empty() && file.targets.iter().all(|it| it.path.starts_with('/')))
         }
+        Err(error) => said(Some(error)),
+    }
+}
+
+/// A flow has a step, or its file is told why not.
+pub(super) fn flow(data: &[u8]) {
+    match parse_flow(&String::from_utf8_lossy(data), Path::new("flow.toml")) {
+        Ok(flow) => assert!(flow.names().next().is_some()),
         Err(error) => said(Some(error)),
     }
 }

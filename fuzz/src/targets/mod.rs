@@ -33,6 +33,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "heaptrack_print", run: |data| import(data, Format::HeaptrackPrint) },
     Target { name: "jemalloc_heap", run: rewritten::jemalloc_heap },
     Target { name: "jitdump", run: |data| drop(mallow_jit::jitdump::of_bytes(data)) },
+    Target { name: "load_flow", run: load_lists::flow },
     Target { name: "load_log", run: load_lists::access_log },
     Target { name: "load_outside", run: load_lists::outside },
     Target { name: "load_urls", run: load_lists::urls },

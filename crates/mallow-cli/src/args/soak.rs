@@ -72,6 +72,13 @@ pub(crate) struct LowLoad {
     /// Ask for what a server's access log has, each path as often as it stands there
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
+    /// Have each connection make the requests in FILE one after the other, with cookies and values of earlier answers
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["urls", "access_log", "exec", "load_cmd", "method", "body", "body_file", "random"]
+    )]
+    pub(crate) flow: Option<PathBuf>,
     /// Run a command of the shell for each iteration instead of asking over HTTP
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["url", "urls", "access_log", "load_cmd"])]
     pub(crate) exec: Option<String>,

@@ -39,8 +39,8 @@ struct PlanContext<'a> {
 /// Makes a plan of a command line. `variable` looks into the environment.
 pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> Result<Plan, Failure> {
     let load = &low.load;
-    let is_script =
-        load.url.is_none() && load.urls.is_none() && load.access_log.is_none() && load.exec.is_none();
+    let lists = [&load.urls, &load.access_log, &load.flow];
+    let is_script = load.url.is_none() && load.exec.is_none() && lists.into_iter().all(Option::is_none);
     let file = file(low, is_script)?;
     let of_file = |name: &str| file.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
     let script = match needs_script(low) {
@@ -175,6 +175,7 @@ impl PlanContext<'_> {
         let load = Load {
             endpoint: targets::endpoint(&low.request, &asked.url),
             targets: asked.targets,
+            flow: asked.flow,
             order: targets::order(low),
             protocol: targets::protocol(low),
             connections: self.concurrency(),

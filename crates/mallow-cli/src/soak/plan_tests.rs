@@ -280,3 +280,19 @@ fn what_cannot_be_meant_is_refused() {
         assert!(LowArgs::try_parse_from(words).is_err(), "{line}");
     }
 }
+
+#[test]
+fn a_flow_takes_the_place_of_targets_and_the_url_names_the_server_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("flow.toml");
+    std::fs::write(&file, "[[step]]\nname = \"in\"\npost = \"/login\"\n[[step]]\nget = \"/a\"\n").unwrap();
+    let flow = file.to_str().unwrap();
+    let options = options(&["--flow", flow, "--url", "http://127.0.0.1:8080", "--", "./server"], &[]);
+    let load = load(&options);
+    let names: Vec<&str> = load.flow.iter().flat_map(|flow| flow.names()).collect();
+    assert_eq!((names, load.targets.len()), (vec!["in", "GET /a"], 0));
+    assert_eq!((options.iterations, options.accepted.len()), (20, 0), "it is not the script");
+    let refused = planned(&["--flow", flow, "--url", "http://127.0.0.1:8080/a", "--", "./server"], &[]);
+    let sentence = "--flow has the paths that are asked for, so --url names the server alone, without /a.";
+    assert_eq!(refused.map(|_| ()), Err(sentence.to_owned()));
+}

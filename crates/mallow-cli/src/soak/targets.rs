@@ -5,7 +5,9 @@ use crate::args::{LowHttp, LowSoak};
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
-use mallow_load::{Endpoint, Order, Protocol, Target, Trust, Url, parse_url, read_access_log, read_urls};
+use mallow_load::{
+    Endpoint, Flow, Order, Protocol, Target, Trust, Url, parse_url, read_access_log, read_flow, read_urls,
+};
 use mallow_query::{Failure, reason};
 use mallow_soak::{Ready, Work};
 
@@ -13,6 +15,8 @@ use mallow_soak::{Ready, Work};
 pub(crate) struct Asked {
     pub(crate) url: Url,
     pub(crate) targets: Vec<Target>,
+    /// In the place of the targets.
+    pub(crate) flow: Option<Flow>,
     pub(crate) notes: Vec<String>,
 }
 
@@ -25,10 +29,21 @@ pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result
         (None, None) => None,
     };
     let here = || parse_url(&url(script), remote);
+    if let Some(path) = &low.load.flow {
+        let url = base.map_or_else(here, Ok)?;
+        if url.path != "/" {
+            return Err(Failure::new(format!(
+                "--flow has the paths that are asked for, so --url names the server alone, without {}.",
+                url.path
+            )));
+        }
+        let flow = read_flow(path)?.with_headers(headers(low)?);
+        return Ok(Asked { url, targets: Vec::new(), flow: Some(flow), notes: Vec::new() });
+    }
     let Some(list) = list else {
         let url = base.map_or_else(here, Ok)?;
         let targets = vec![single(low, &url)?];
-        return Ok(Asked { url, targets, notes: Vec::new() });
+        return Ok(Asked { url, targets, flow: None, notes: Vec::new() });
     };
     let url = base.or(list.base).map_or_else(here, Ok)?;
     let extra = headers(low)?;
@@ -38,7 +53,7 @@ pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result
             target.headers.append(name, value.clone());
         }
     }
-    Ok(Asked { url, targets, notes: list.notes })
+    Ok(Asked { url, targets, flow: None, notes: list.notes })
 }
 
 /// The order of the flags. Access logs keep no order that means something over several connections.

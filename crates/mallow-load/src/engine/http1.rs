@@ -7,6 +7,7 @@ use super::cause::Cause;
 use super::connector::{AnyStream, Connector, Opened};
 use super::prepared::Body;
 use super::prompt::Debt;
+use crate::flow::Taken;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::{Request, Response};
@@ -69,7 +70,11 @@ impl Http1 {
     }
 
     /// Sends a request and takes in its whole answer.
-    pub(crate) async fn exchange(&mut self, request: Request<Body>) -> Result<Answer, Broken> {
+    pub(crate) async fn exchange(
+        &mut self,
+        request: Request<Body>,
+        kept: Option<&mut Taken>,
+    ) -> Result<Answer, Broken> {
         let unsent = |error| Broken { cause: Cause::of_exchange(&error), unsent: true, unanswered: true };
         poll_fn(|context| match self.sender.poll_ready(context) {
             Poll::Pending => {
@@ -82,7 +87,7 @@ impl Http1 {
         .map_err(unsent)?;
         self.debt.forgive();
         let answer = self.sender.send_request(request);
-        let mut answer = pin!(take_in(answer));
+        let mut answer = pin!(take_in(answer, kept));
         let (connection, debt, is_over) = (&mut self.connection, &self.debt, &mut self.is_over);
         poll_fn(|context| {
             loop {
@@ -116,9 +121,10 @@ impl Http1 {
     }
 }
 
-/// Waits for an answer and counts its body without keeping it.
+/// Waits for an answer and counts its body, and keeps of it what is wanted.
 pub(crate) async fn take_in(
     answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
+    mut kept: Option<&mut Taken>,
 ) -> Result<Answer, Broken> {
     let answer = answer.await.map_err(|error| Broken {
         cause: Cause::of_exchange(&error),
@@ -126,7 +132,10 @@ pub(crate) async fn take_in(
         unanswered: true,
     })?;
     let status = answer.status().as_u16();
-    let mut body = answer.into_body();
+    let (head, mut body) = answer.into_parts();
+    if let Some(kept) = &mut kept {
+        kept.headers = head.headers;
+    }
     let mut body_bytes = 0;
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame.map_err(|error| Broken {
@@ -134,7 +143,11 @@ pub(crate) async fn take_in(
             unsent: false,
             unanswered: false,
         })?;
-        body_bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+        let Some(data) = frame.data_ref() else { continue };
+        body_bytes += data.len() as u64;
+        if let Some(kept) = &mut kept {
+            kept.add(data);
+        }
     }
     Ok(Answer { status, body_bytes })
 }

@@ -7,6 +7,7 @@ use super::cause::Cause;
 use super::connector::Connector;
 use super::http1::{Answer, Broken, GOODBYE_MAX, take_in};
 use super::prepared::Body;
+use crate::flow::Taken;
 use hyper::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::rt::Executor;
@@ -87,13 +88,17 @@ impl Channel {
 
 impl Sender {
     /// Sends a request and takes in its whole answer.
-    pub(crate) async fn exchange(&mut self, request: Request<Body>) -> Result<Answer, Broken> {
+    pub(crate) async fn exchange(
+        &mut self,
+        request: Request<Body>,
+        kept: Option<&mut Taken>,
+    ) -> Result<Answer, Broken> {
         self.sender.ready().await.map_err(|error| Broken {
             cause: Cause::of_exchange(&error),
             unsent: true,
             unanswered: true,
         })?;
-        let answer = take_in(self.sender.send_request(request)).await;
+        let answer = take_in(self.sender.send_request(request), kept).await;
         // hyper says of a stream that ended with its connection only that it ended.
         answer.map_err(|broken| match broken.cause {
             Cause::BadAnswer if self.sender.is_closed() => Broken { cause: Cause::ClosedEarly, ..broken },

@@ -4,7 +4,7 @@
 //! takes and uses again for the headers of the answer.
 
 use super::sequence::Sequence;
-use crate::{Load, LoadError, Protocol};
+use crate::{Flow, Load, LoadError, Protocol};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::header::{CONNECTION, HOST, HeaderValue};
@@ -18,6 +18,19 @@ pub(crate) type Body = Full<Bytes>;
 pub(crate) struct Prepared {
     requests: Vec<Template>,
     pub(crate) sequence: Sequence,
+    /// In the place of the requests.
+    pub(crate) flow: Option<PreparedFlow>,
+}
+
+/// A flow with what all of its requests have.
+#[derive(Debug)]
+pub(crate) struct PreparedFlow {
+    pub(crate) flow: Flow,
+    /// The host, and what the flags add.
+    pub(crate) headers: HeaderMap,
+    pub(crate) protocol: Protocol,
+    pub(crate) scheme: &'static str,
+    pub(crate) host: String,
 }
 
 /// One request.
@@ -34,7 +47,7 @@ impl Prepared {
     /// When there is nothing to ask for, or something that cannot be sent.
     pub(crate) fn of(load: &Load, protocol: Protocol) -> Result<Prepared, LoadError> {
         let bad = |what: &str| LoadError::BadLoad { what: what.to_owned() };
-        if load.targets.is_empty() {
+        if load.targets.is_empty() && load.flow.is_none() {
             return Err(bad("there is nothing to ask for"));
         }
         if load.connections == 0 {
@@ -48,7 +61,12 @@ impl Prepared {
             .iter()
             .map(|target| Template::of(load, protocol, target))
             .collect::<Result<_, _>>()?;
-        Ok(Prepared { requests, sequence: Sequence::new(load.order, &load.targets) })
+        let flow = load.flow.as_ref().map(|flow| {
+            let headers = headers(load, protocol, &flow.headers)?;
+            let (scheme, host) = (load.endpoint.scheme(), load.endpoint.host.clone());
+            Ok(PreparedFlow { flow: flow.clone(), headers, protocol, scheme, host })
+        });
+        Ok(Prepared { requests, sequence: Sequence::new(load.order, &load.targets), flow: flow.transpose()? })
     }
 
     /// How many requests there can be, when each target is asked for once.
@@ -76,19 +94,13 @@ impl Template {
             }
         };
         let uri = uri.map_err(|error| bad_url(&error.to_string()))?;
-        let mut headers = target.headers.clone();
-        if protocol == Protocol::Http1 {
-            if !headers.contains_key(HOST) {
-                let host = HeaderValue::from_str(&load.endpoint.host).map_err(|_| LoadError::BadLoad {
-                    what: format!("'{}' is no host", load.endpoint.host),
-                })?;
-                headers.insert(HOST, host);
-            }
-            if !load.keep_alive {
-                headers.insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-        }
+        let headers = headers(load, protocol, &target.headers)?;
         Ok(Template { method: target.method.clone(), uri, headers, body: target.body.clone() })
+    }
+
+    /// One that is sent once.
+    pub(crate) fn new(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Template {
+        Template { method, uri, headers, body }
     }
 
     /// A request to send.
@@ -103,5 +115,32 @@ impl Template {
     /// Sending it twice does what sending it once does (RFC 9110, section 9.2.2).
     pub(crate) fn is_idempotent(&self) -> bool {
         self.method.is_idempotent()
+    }
+}
+
+/// A request's own headers, and those that every request has.
+fn headers(load: &Load, protocol: Protocol, own: &HeaderMap) -> Result<HeaderMap, LoadError> {
+    let mut headers = own.clone();
+    if protocol == Protocol::Http1 {
+        if !headers.contains_key(HOST) {
+            let host = HeaderValue::from_str(&load.endpoint.host)
+                .map_err(|_| LoadError::BadLoad { what: format!("'{}' is no host", load.endpoint.host) })?;
+            headers.insert(HOST, host);
+        }
+        if !load.keep_alive {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+    }
+    Ok(headers)
+}
+
+impl PreparedFlow {
+    /// Where a request for a path goes; none for what is no path.
+    pub(crate) fn uri(&self, path: &str) -> Option<Uri> {
+        let builder = Uri::builder().path_and_query(path);
+        match self.protocol {
+            Protocol::Http1 => builder.build().ok(),
+            Protocol::Http2 => builder.scheme(self.scheme).authority(self.host.as_str()).build().ok(),
+        }
     }
 }

@@ -6,6 +6,7 @@ use super::cause::Cause;
 use crate::{Latency, Metrics};
 use hdrhistogram::Histogram;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Three digits from a microsecond to an hour; what takes longer counts as an hour except in the maximum and mean.
@@ -19,6 +20,8 @@ const STATUSES: usize = 1000;
 pub(crate) struct Stats {
     statuses: Vec<u64>,
     failures: [u64; Cause::ALL.len()],
+    /// Answers that lack a value which a flow takes, and requests that could not be sent for a value, by what is said of them: as many as the flow has.
+    lacking: BTreeMap<Arc<str>, u64>,
     body_bytes: u64,
     latency: Distribution,
     corrected: Option<Distribution>,
@@ -44,6 +47,7 @@ impl Stats {
         Stats {
             statuses: vec![0; STATUSES],
             failures: [0; Cause::ALL.len()],
+            lacking: BTreeMap::new(),
             body_bytes: 0,
             latency: Distribution::new(),
             corrected: is_scheduled.then(Distribution::new),
@@ -86,6 +90,16 @@ impl Stats {
         }
     }
 
+    /// An answer that lacks what a flow takes of it, or a request that could not be made; `what` says which.
+    pub(crate) fn lacking(&mut self, what: &Arc<str>, due: Instant, begun: Instant, end: Instant) {
+        self.over(begun, end);
+        *self.lacking.entry(Arc::clone(what)).or_default() += 1;
+        self.latency.record(end - begun);
+        if let Some(corrected) = &mut self.corrected {
+            corrected.record(end - due);
+        }
+    }
+
     fn over(&mut self, begun: Instant, end: Instant) {
         self.first_begin = Some(self.first_begin.map_or(begun, |first| first.min(begun)));
         self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
@@ -101,6 +115,9 @@ impl Stats {
             }
             for (cause, count) in Cause::ALL.iter().zip(stats.failures).filter(|(_, count)| *count > 0) {
                 *failures.entry(cause.name().to_owned()).or_insert(0) += count;
+            }
+            for (what, count) in &stats.lacking {
+                *failures.entry(what.as_ref().to_owned()).or_insert(0) += count;
             }
         }
         let first = tallies.iter().filter_map(|stats| stats.first_begin).min();

@@ -9,6 +9,8 @@ use super::sequence::Cursor;
 use super::setup::Setup;
 use super::stats::Stats;
 use super::timer::Timer;
+use super::user::User;
+use crate::flow::Taken;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub(crate) struct Run {
 pub(crate) struct Worker {
     index: u32,
     cursor: Cursor,
+    /// Who goes through a flow, where there is one.
+    user: User,
     wire: Wire,
     timer: Timer,
 }
@@ -48,7 +52,7 @@ pub(crate) enum Wire {
 impl Worker {
     pub(crate) fn new(index: u32, wire: Wire, setup: &Setup) -> Worker {
         let cursor = setup.prepared.sequence.cursor(index, setup.connections);
-        Worker { index, cursor, wire, timer: Timer::new(setup.timeout) }
+        Worker { index, cursor, user: User::new(index), wire, timer: Timer::new(setup.timeout) }
     }
 
     pub(crate) fn index(&self) -> u32 {
@@ -62,29 +66,80 @@ impl Worker {
         while let Some(slot) = run.plan.next(self.index, taken, now) {
             taken += 1;
             let (due, begun) = wait_for(slot, now).await;
-            let target = run.setup.prepared.sequence.next(&mut self.cursor, slot.number);
-            let template = run.setup.prepared.template(target);
-            let outcome = self.timer.guard(begun, self.wire.ask(&run.setup, template)).await;
-            let end = Instant::now();
-            let outcome = outcome.unwrap_or_else(|| {
-                self.wire.give_up();
-                Err(Cause::Timeout)
-            });
-            match outcome {
-                Ok(answer) => {
-                    run.stats.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
-                    now = self.wire.part(&run.setup, end).await;
+            let prepared = &run.setup.prepared;
+            let Some(flow) = &prepared.flow else {
+                let template = prepared.template(prepared.sequence.next(&mut self.cursor, slot.number));
+                let (outcome, end) = self.ask(&run.setup, template, None, begun).await;
+                now = self.count(&run, outcome, (due, begun, end)).await;
+                continue;
+            };
+            let template = match self.user.request(flow) {
+                Ok(template) => template,
+                Err(unsendable) => {
+                    run.stats.borrow_mut().lacking(&unsendable, due, begun, begun);
+                    // A runtime of one thread has others to serve, and no server holds this one up.
+                    tokio::task::yield_now().await;
+                    now = Instant::now();
+                    continue;
                 }
-                Err(cause) => {
-                    run.stats.borrow_mut().failed(cause, due, begun, end);
-                    if !matches!(cause, Cause::Timeout | Cause::ClosedEarly | Cause::BadAnswer) {
-                        tokio::time::sleep(PAUSE).await;
-                    }
-                    now = self.wire.part(&run.setup, Instant::now()).await;
+            };
+            let mut taken = self.user.wants(flow);
+            let (outcome, end) = self.ask(&run.setup, &template, Some(&mut taken), begun).await;
+            let lacking = match &outcome {
+                Ok(answer) => self.user.answered(flow, answer.status, &taken).err(),
+                Err(_) => {
+                    self.user.failed();
+                    None
                 }
-            }
+            };
+            now = match lacking {
+                Some(lacking) => {
+                    run.stats.borrow_mut().lacking(&lacking, due, begun, end);
+                    self.wire.part(&run.setup, end).await
+                }
+                None => self.count(&run, outcome, (due, begun, end)).await,
+            };
         }
         self
+    }
+
+    /// One exchange within its time, and when it was over.
+    async fn ask(
+        &mut self,
+        setup: &Setup,
+        template: &Template,
+        taken: Option<&mut Taken>,
+        begun: Instant,
+    ) -> (Result<Answer, Cause>, Instant) {
+        let outcome = self.timer.guard(begun, self.wire.ask(setup, template, taken)).await;
+        let end = Instant::now();
+        let outcome = outcome.unwrap_or_else(|| {
+            self.wire.give_up();
+            Err(Cause::Timeout)
+        });
+        (outcome, end)
+    }
+
+    /// Counts what came of a request; tells what time it is when the next one may begin.
+    async fn count(
+        &mut self,
+        run: &Run,
+        outcome: Result<Answer, Cause>,
+        (due, begun, end): (Instant, Instant, Instant),
+    ) -> Instant {
+        match outcome {
+            Ok(answer) => {
+                run.stats.borrow_mut().answered(answer.status, answer.body_bytes, due, begun, end);
+                self.wire.part(&run.setup, end).await
+            }
+            Err(cause) => {
+                run.stats.borrow_mut().failed(cause, due, begun, end);
+                if !matches!(cause, Cause::Timeout | Cause::ClosedEarly | Cause::BadAnswer) {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                self.wire.part(&run.setup, Instant::now()).await
+            }
+        }
     }
 
     /// Closes its own connection.
@@ -116,14 +171,19 @@ impl Wire {
     ///
     /// A server may close a connection that it kept open just when the next request is on its way. Where nothing of an
     /// answer came, such a request is sent once more on a new connection, unless it might then be done twice.
-    async fn ask(&mut self, setup: &Setup, template: &Template) -> Result<Answer, Cause> {
+    async fn ask(
+        &mut self,
+        setup: &Setup,
+        template: &Template,
+        mut taken: Option<&mut Taken>,
+    ) -> Result<Answer, Cause> {
         let may_repeat = |broken: &Broken| broken.unsent || (broken.unanswered && template.is_idempotent());
         match self {
             Wire::Http1(kept) => {
                 if let Some(mut connection) = kept.take()
                     && connection.is_open().await
                 {
-                    match connection.exchange(template.request()).await {
+                    match connection.exchange(template.request(), taken.as_deref_mut()).await {
                         Err(broken) if broken.cause.is_of_a_closed_connection() && may_repeat(&broken) => {}
                         outcome => {
                             if outcome.is_ok() {
@@ -134,7 +194,10 @@ impl Wire {
                     }
                 }
                 let mut connection = Http1::open(&setup.connector).await?;
-                let outcome = connection.exchange(template.request()).await;
+                if let Some(taken) = &mut taken {
+                    taken.clear();
+                }
+                let outcome = connection.exchange(template.request(), taken).await;
                 if outcome.is_ok() {
                     *kept = Some(connection);
                 }
@@ -142,13 +205,16 @@ impl Wire {
             }
             Wire::Http2(channel) => {
                 let mut sender = channel.sender(&setup.connector, None).await?;
-                let mut outcome = sender.exchange(template.request()).await;
+                let mut outcome = sender.exchange(template.request(), taken.as_deref_mut()).await;
                 if let Err(broken) = &outcome
                     && !sender.is_fresh
                     && may_repeat(broken)
                 {
                     sender = channel.sender(&setup.connector, Some(&sender)).await?;
-                    outcome = sender.exchange(template.request()).await;
+                    if let Some(taken) = &mut taken {
+                        taken.clear();
+                    }
+                    outcome = sender.exchange(template.request(), taken).await;
                 }
                 outcome.map_err(|broken| broken.cause)
             }

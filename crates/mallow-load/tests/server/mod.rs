@@ -29,6 +29,8 @@ pub(crate) struct Seen {
 pub(crate) enum Reply {
     /// A status and a body.
     Answer(u16, &'static str),
+    /// A status, headers with a line's end behind each, and a body.
+    Headed(u16, String, String),
     /// An answer, and the end of the connection, which is announced or not.
     Last { announced: bool },
     /// First wait.
@@ -123,6 +125,9 @@ fn serve(
         }
         match what {
             Reply::Answer(status, body) => writer.write_all(answer(status, body, is_head, "").as_bytes())?,
+            Reply::Headed(status, headers, body) => {
+                writer.write_all(answer(status, &body, is_head, &headers).as_bytes())?;
+            }
             Reply::TwoPieces => {
                 stream.set_nodelay(false)?;
                 let whole = answer(200, "two", is_head, "");

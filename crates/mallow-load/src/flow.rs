@@ -1,0 +1,88 @@
+//! Flows: requests that one user makes one after the other, with values that are taken from answers and put into later requests.
+//!
+//! A flow is checked whole when it is read: a value that nothing before has taken, a pattern that is none and a path without a slash are told with
+//! their line, and not by the server.
+
+mod raw;
+mod take;
+mod text;
+
+use crate::LoadError;
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) use take::{Take, Taken};
+pub(crate) use text::Text;
+
+/// Somebody wrote it by hand.
+const FLOW_BYTES_MAX: u64 = 1 << 20;
+
+/// The values that every flow has: the number of the virtual user, and that of its pass through the flow, both from 1 on.
+pub(crate) const GIVEN: [&str; 2] = ["user", "pass"];
+
+/// The steps of a flow.
+#[derive(Clone, Debug)]
+pub struct Flow {
+    pub(crate) steps: Vec<Step>,
+    /// How many values there are, those of [`GIVEN`] first.
+    pub(crate) values: usize,
+    /// What every request has beside its own.
+    pub(crate) headers: HeaderMap,
+}
+
+/// One request of a flow, and what is taken from its answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    pub(crate) name: String,
+    pub(crate) method: Method,
+    pub(crate) path: Text,
+    pub(crate) headers: Vec<(HeaderName, Text)>,
+    pub(crate) body: Text,
+    pub(crate) takes: Vec<Take>,
+    /// How it is counted when its request cannot be sent.
+    pub(crate) unsendable: Arc<str>,
+}
+
+impl Flow {
+    /// The same with headers that every request has, unless it has them itself.
+    #[must_use]
+    pub fn with_headers(self, headers: HeaderMap) -> Flow {
+        Flow { headers, ..self }
+    }
+
+    /// The names of the steps, in their order.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.steps.iter().map(|step| step.name.as_str())
+    }
+}
+
+/// Reads a flow from a file.
+///
+/// # Errors
+/// When it cannot be read, holds no step, or has a line that makes no sense.
+pub fn read_flow(path: &Path) -> Result<Flow, LoadError> {
+    let cannot = |cause| LoadError::CannotRead { path: path.to_owned(), cause };
+    let mut text = String::new();
+    File::open(path)
+        .and_then(|file| file.take(FLOW_BYTES_MAX + 1).read_to_string(&mut text))
+        .map_err(cannot)?;
+    if text.len() as u64 > FLOW_BYTES_MAX {
+        return Err(cannot(std::io::Error::other("it is larger than 1 MiB, which no flow is")));
+    }
+    parse_flow(&text, path)
+}
+
+/// The same of a text that was read already; `path` is what errors call it.
+///
+/// # Errors
+/// As [`read_flow`].
+pub fn parse_flow(text: &str, path: &Path) -> Result<Flow, LoadError> {
+    raw::parse(text, path)
+}
+
+#[cfg(test)]
+mod tests;

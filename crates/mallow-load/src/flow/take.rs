@@ -1,0 +1,148 @@
+//! Where a value stands in an answer.
+
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
+use regex::bytes::Regex;
+use serde_json::Value;
+use std::sync::Arc;
+
+/// A value of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Take {
+    /// The place of the value.
+    pub(crate) place: usize,
+    pub(crate) from: From,
+    /// How an answer without it is counted.
+    pub(crate) missing: Arc<str>,
+}
+
+/// Where it stands.
+#[derive(Clone, Debug)]
+pub(crate) enum From {
+    /// In a header.
+    Header(HeaderName),
+    /// It is the value of a cookie that the answer sets.
+    Cookie(String),
+    /// In JSON, by the keys and numbers that lead to it.
+    Json(Vec<String>),
+    /// Where the pattern finds it: its first group, or all of it.
+    Pattern(Regex),
+}
+
+/// What is kept of an answer for as long as its values are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Taken {
+    pub(crate) headers: HeaderMap,
+    /// Its beginning, at most [`Taken::BODY_BYTES_MAX`]; nothing where no value stands in it.
+    pub(crate) body: Vec<u8>,
+    /// Whether a body is wanted.
+    pub(crate) wants_body: bool,
+}
+
+impl Taken {
+    /// More of a body is not looked through.
+    pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+    /// Takes a part of the body in.
+    pub(crate) fn add(&mut self, data: &[u8]) {
+        if self.wants_body {
+            let room = Self::BODY_BYTES_MAX.saturating_sub(self.body.len());
+            self.body.extend_from_slice(&data[..data.len().min(room)]);
+        }
+    }
+
+    /// Forgets an answer that broke off.
+    pub(crate) fn clear(&mut self) {
+        self.headers.clear();
+        self.body.clear();
+    }
+}
+
+impl Take {
+    /// Whether it stands in the body.
+    pub(crate) fn is_of_body(&self) -> bool {
+        matches!(self.from, From::Json(_) | From::Pattern(_))
+    }
+
+    /// The value; none where the answer does not have it. `cookie` looks among those that were just set.
+    pub(crate) fn of(&self, answer: &Taken, cookie: impl Fn(&str) -> Option<String>) -> Option<String> {
+        let text = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.to_owned());
+        match &self.from {
+            From::Header(name) => text(answer.headers.get(name)?.as_bytes()),
+            From::Cookie(name) => cookie(name),
+            From::Pattern(pattern) => {
+                let found = pattern.captures(&answer.body)?;
+                text(found.get(1).or_else(|| found.get(0))?.as_bytes())
+            }
+            From::Json(path) => {
+                let mut at: &Value = &serde_json::from_slice(&answer.body).ok()?;
+                for part in path {
+                    at = match at {
+                        Value::Array(list) => list.get(part.parse::<usize>().ok()?)?,
+                        other => other.get(part)?,
+                    };
+                }
+                match at {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(_) | Value::Bool(_) => Some(at.to_string()),
+                    Value::Null | Value::Array(_) | Value::Object(_) => None,
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(body: &str) -> Taken {
+        let mut answer = Taken { wants_body: true, ..Taken::default() };
+        answer.headers.insert("x-token", "abc".parse().unwrap());
+        answer.add(body.as_bytes());
+        answer
+    }
+
+    fn taken(from: From, body: &str) -> Option<String> {
+        let take = Take { place: 0, from, missing: "".into() };
+        take.of(&answer(body), |name| (name == "id").then(|| "7".to_owned()))
+    }
+
+    fn json(path: &str) -> From {
+        From::Json(path.split('.').map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn a_value_is_found_where_it_is_said_to_be() {
+        let body = r#"{"data": {"list": [{"id": 5}, {"id": "x"}], "ok": true, "no": null}}"#;
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(taken(json("data.list.0.id"), body), some("5"));
+        assert_eq!(taken(json("data.list.1.id"), body), some("x"));
+        assert_eq!(taken(json("data.ok"), body), some("true"));
+        for path in ["data", "data.no", "data.list", "data.list.2.id", "data.list.id", "x", "data.ok.x"] {
+            assert_eq!(taken(json(path), body), None, "{path}");
+        }
+        assert_eq!(taken(json("data"), "no json"), None);
+        assert_eq!(taken(From::Header("x-token".parse().unwrap()), ""), some("abc"));
+        assert_eq!(taken(From::Header("x-other".parse().unwrap()), ""), None);
+        assert_eq!(taken(From::Cookie("id".to_owned()), ""), some("7"));
+        let pattern = |text: &str| From::Pattern(Regex::new(text).unwrap());
+        assert_eq!(
+            taken(pattern(r#"name="csrf" value="([^"]+)""#), r#"<input name="csrf" value="q1">"#),
+            some("q1")
+        );
+        assert_eq!(taken(pattern("[0-9]+"), "a 12 b 13"), some("12"));
+        assert_eq!(taken(pattern("z"), "a"), None);
+    }
+
+    #[test]
+    fn only_the_beginning_of_a_body_is_kept_and_none_where_it_is_not_wanted() {
+        let mut answer = answer("");
+        answer.add(&vec![b'a'; Taken::BODY_BYTES_MAX]);
+        answer.add(b"b");
+        assert_eq!(answer.body.len(), Taken::BODY_BYTES_MAX);
+        let mut unwanted = Taken::default();
+        unwanted.add(b"b");
+        assert!(unwanted.body.is_empty());
+    }
+}

@@ -156,3 +156,26 @@ fn the_gate_works_in_no_folder_of_somebody_elses() {
     assert_eq!(check(), first);
     assert!(is_mine(&secret) && !root.join("bin").exists());
 }
+
+/// GitHub's runner obeys lines that begin with `::`, blanks in front or not, and `##[` anywhere.
+#[test]
+fn no_name_in_a_foreign_profile_is_a_command_to_the_runner() {
+    let workshop = Workshop::new("strangers-runner");
+    let folded = workshop.file("foreign.folded");
+    let function = "::set-output name=pwn::1";
+    fs::write(&folded, format!("main;{function} 10\n{function};##[error]b 7\n")).unwrap();
+    let after = workshop.file("after.folded");
+    fs::write(&after, format!("main;{function} 30\n")).unwrap();
+    let pair = [&folded, &after];
+    let jobs = [
+        ("report", &pair[..1], &["--sort", "allocations"][..]),
+        ("report", &pair[..1], &[]),
+        ("diff", &pair[..], &[]),
+    ];
+    for (command, files, more) in jobs {
+        let shown = run::finish(run::mallow().arg(command).args(files).args(more)).well().stdout;
+        assert!(shown.contains("?:set-output name=pwn"), "{shown}");
+        let is_command = |line: &str| line.trim_start().starts_with("::") || line.contains("##[");
+        assert!(!shown.lines().any(is_command), "{shown}");
+    }
+}

@@ -4,6 +4,7 @@ use e2e::soak::{Mode, free_port};
 use e2e::{Exit, Finished, Workshop, run};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -110,6 +111,24 @@ fn a_server_that_takes_its_time_is_not_waited_for() {
         let rows = finished.stderr.lines().filter(|line| line.contains(" idle "));
         assert_eq!(rows.count(), 1, "{finished}");
     }
+}
+
+/// The C library changes the user of all threads, and ends a process in which that does not go alike: a thread of ours has not the rights that another
+/// one has kept.
+#[test]
+fn a_server_that_keeps_rights_while_its_user_changes_goes_on() {
+    let port = free_port();
+    let server =
+        ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/usr/share/doc/bash"];
+    // Only root may.
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
+    let words = if fs::metadata("/proc/self").unwrap().uid() == 0 { &user[..] } else { &["env"] };
+    let at = port.to_string();
+    let words = [words, &server, &[at.as_str()]].concat();
+    let finished = soak(port, &["--max-time", "2s", "--ready-timeout", "20s"], &words);
+    assert!(!finished.stderr.contains("killed by signal"), "{finished}");
+    let verdict = finished.stdout.split([' ', ':']).next().unwrap_or_default();
+    assert!(["INCONCLUSIVE", "CLEAN", "PLATEAU"].contains(&verdict), "{finished}");
 }
 
 #[test]

@@ -8,15 +8,20 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::transmute;
 use core::ptr::null_mut;
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use mallow_recorder::real::Real;
 use mallow_recorder::thread::{become_ours, unrecorded};
 use mallow_recorder::{bootstrap, process, sys};
 use mallow_wire::shared::*;
 
 static CREATE: Real = Real::named(c"pthread_create");
-static DETACH: Real = Real::named(c"pthread_detach");
+static JOIN: Real = Real::named(c"pthread_join");
 static AT_FORK: Real = Real::named(c"__register_atfork");
+
+/// libc's handle of the thread; 0 while there is none.
+static HANDLE: AtomicUsize = AtomicUsize::new(0);
+/// It is to end.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 /// Starts the helper_thread, when the session wants one, and has forked children start theirs.
 ///
@@ -49,20 +54,37 @@ fn create() {
     const BLOCKED: u64 = !(1 << 31 | 1 << 32);
     type Create =
         unsafe extern "C" fn(*mut usize, usize, extern "C" fn(*mut c_void) -> *mut c_void, usize) -> c_int;
-    type Detach = unsafe extern "C" fn(usize) -> c_int;
-    let (create, detach) = (CREATE.address(), DETACH.address());
-    if create == 0 || detach == 0 {
+    let create = CREATE.address();
+    if create == 0 || JOIN.address() == 0 {
         return;
     }
+    IS_ENDING.store(false, Ordering::Relaxed);
     let before = sys::set_blocked_signals(BLOCKED);
     let mut thread = 0usize;
     // SAFETY: the types are those of POSIX; the handle of a thread is a word in glibc and musl.
     unsafe {
         if transmute::<usize, Create>(create)(&raw mut thread, 0, serve, 0) == 0 {
-            transmute::<usize, Detach>(detach)(thread);
+            HANDLE.store(thread, Ordering::Release);
         }
     }
     sys::set_blocked_signals(before);
+}
+
+/// Ends the thread, and waits until libc knows of it no more: what it is asked from then on is not answered.
+pub(crate) fn end() {
+    type Join = unsafe extern "C" fn(usize, usize) -> c_int;
+    let thread = HANDLE.swap(0, Ordering::AcqRel);
+    if thread == 0 || !process::is_ready() {
+        return;
+    }
+    let helper_thread = &process::header().helper_thread;
+    IS_ENDING.store(true, Ordering::Release);
+    // It does not sleep on another number, whether it does already or is about to.
+    helper_thread.asked.fetch_add(1, Ordering::Release);
+    sys::futex_wake(&helper_thread.asked);
+    // SAFETY: POSIX's type; the thread was made here, and nobody else has its handle.
+    unrecorded(|| _ = unsafe { transmute::<usize, Join>(JOIN.address())(thread, 0) });
+    helper_thread.tid.store(0, Ordering::Release);
 }
 
 /// The thread: waits for orders and carries them out, until recording ends.
@@ -77,6 +99,9 @@ extern "C" fn serve(_: *mut c_void) -> *mut c_void {
     helper_thread.tid.store(sys::gettid(), Ordering::Release);
     loop {
         let asked = helper_thread.asked.load(Ordering::Acquire);
+        if IS_ENDING.load(Ordering::Acquire) {
+            return null_mut();
+        }
         if asked == helper_thread.answered.load(Ordering::Relaxed) {
             if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {
                 return null_mut();

@@ -3,8 +3,9 @@
 //! A seccomp filter kills who makes a call that it does not list, and ours are not on anybody's list: shared memory is made, the
 //! collector spoken to, `/proc` read. All of that is done before the door closes, for the thread that closes it. Strict mode
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
-//! further. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
+//! further. Who goes on with rights that other threads do not have is left by the thread of ours. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
 
+use crate::helper_thread;
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Door, is_exit, of_prctl, of_syscall};
@@ -53,6 +54,7 @@ unsafe fn prepare(door: Door, caller: Caller) {
             _ if process::is_borrowed() => {}
             Door::Filtered => thread::before_filter(caller),
             Door::Closed => thread::before_closing(caller),
+            Door::Rights => helper_thread::end(),
         }
     }
 }

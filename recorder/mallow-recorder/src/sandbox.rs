@@ -1,7 +1,9 @@
-//! Which calls lock a thread in.
+//! Which calls lock a thread in, or part its rights from those of other threads.
 
 const SYS_PRCTL: u64 = 157;
 const SYS_SECCOMP: u64 = 317;
+const PR_SET_KEEPCAPS: u64 = 8;
+const PR_SET_SECUREBITS: u64 = 28;
 const PR_SET_SECCOMP: u64 = 22;
 const PR_SET_TSC: u64 = 26;
 const PR_TSC_SIGSEGV: u64 = 2;
@@ -19,6 +21,9 @@ pub enum Door {
     Filtered,
     /// No call of ours is possible, or no time stamp.
     Closed,
+    /// It changes what becomes of this thread's rights when the user changes. The C library changes the user of all threads, and ends the process when that
+    /// goes well in one and not in another.
+    Rights,
 }
 
 /// What `prctl` with these arguments does. A filter that lies nowhere is not set: libraries ask in this way what the kernel knows.
@@ -26,6 +31,7 @@ pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Door {
     match (option, value) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Door::Closed,
         (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Door::Filtered,
+        (PR_SET_KEEPCAPS, 1..) | (PR_SET_SECUREBITS, _) => Door::Rights,
         _ => Door::Open,
     }
 }
@@ -73,6 +79,12 @@ mod tests {
         assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2, 9), Filtered);
         assert_eq!([of_syscall(SYS_SECCOMP, 0, 0, 0), of_syscall(SYS_SECCOMP, 1, 0, 9)], [Closed, Filtered]);
         assert_eq!([of_syscall(SYS_SECCOMP, 2, 0, 9), of_syscall(202, 1, 0, 9)], [Open, Open]);
+    }
+
+    #[test]
+    fn who_keeps_rights_is_known() {
+        assert_eq!([of_prctl(8, 1, 0), of_prctl(28, 4, 0), of_syscall(157, 8, 1, 0)], [Door::Rights; 3]);
+        assert_eq!(of_prctl(8, 0, 0), Door::Open);
     }
 
     /// As libseccomp does before it sets one.

@@ -450,6 +450,14 @@ pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, timeout_ms: 
     };
 }
 
+/// Wakes all threads that sleep on a word.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
+    const FUTEX_WAKE: usize = 1;
+    const ALL: usize = i32::MAX as usize;
+    // SAFETY: the kernel only looks who sleeps there.
+    unsafe { call(FUTEX, [word.as_ptr() as usize, FUTEX_WAKE, ALL, 0, 0, 0]) };
+}
+
 const SIGILL: u32 = 4;
 const SIGTRAP: u32 = 5;
 const SIGBUS: u32 = 7;

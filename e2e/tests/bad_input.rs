@@ -1,5 +1,5 @@
-//! What mallow says when it is given something it cannot use: one sentence, exit code 2, nothing left behind. A trace
-//! that was only cut short still gives its report, with a warning.
+//! What mallow says when it is given something it cannot use: one sentence, exit code 2, nothing left behind; 125, 126 or 127 where a
+//! program's status would be passed on. A trace that was only cut short still gives its report, with a warning.
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
@@ -7,6 +7,7 @@ use e2e::session::{json, metric, report_of};
 use e2e::{Session, Workshop};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Command;
 use std::sync::OnceLock;
 
 /// Length of a trace's file header: magic, version u32, crc32 u32.
@@ -27,7 +28,13 @@ fn trace() -> &'static (Vec<u8>, Value) {
 /// One sentence on stderr that begins with `mallow: `, exit code 2, nothing on stdout.
 #[track_caller]
 fn refused(finished: Finished, reason: &str) -> String {
-    let finished = finished.ended(Exit::Status(2));
+    refused_with(finished, 2, reason)
+}
+
+/// The same, with the exit code of a command that passes a program's status on.
+#[track_caller]
+fn refused_with(finished: Finished, code: i32, reason: &str) -> String {
+    let finished = finished.ended(Exit::Status(code));
     let text = &finished.stderr;
     let is_sentence = text.starts_with("mallow: ") && text.ends_with(".\n") && text.lines().count() == 1;
     assert!(is_sentence && !text.contains("panicked") && !text.contains("os error"), "{finished}");
@@ -79,7 +86,7 @@ fn a_dash_is_stdout() {
         let finished = run(words).well();
         assert!(finished.stdout.starts_with(start), "{finished}");
     }
-    refused(run(&["record", "-o", "-", "--", "true"]), "cannot go to stdout");
+    refused_with(run(&["record", "-o", "-", "--", "true"]), 125, "cannot go to stdout");
     assert!(!workshop.file("-").exists());
 }
 
@@ -258,15 +265,43 @@ fn what_is_no_file_is_named() {
 fn a_command_that_does_not_exist_leaves_nothing_behind() {
     let workshop = Workshop::new("nocommand");
     std::fs::write(workshop.file("plain"), "no program\n").unwrap();
-    for command in ["no-such-command-anywhere", "./no-such-file", "./plain", "./"] {
+    std::fs::write(workshop.file("empty-script"), "#!./none\n").unwrap();
+    let _ = run::finish(run::command("chmod").arg("+x").arg(workshop.file("empty-script"))).well();
+    for (command, code) in [
+        ("no-such-command-anywhere", 127),
+        ("./no-such-file", 127),
+        // What the script needs is not there: as env has it.
+        ("./empty-script", 127),
+        ("./plain", 126),
+        ("./", 126),
+        ("./plain/below", 126),
+    ] {
         for job in [
             &["record", "-o", "out.mallow", "--", command][..],
             &["stat", "--", command],
             &["record", "--summary-only", "--", command],
+            &["cpu", "--", command],
+            &["heap", "capture", "--", command],
         ] {
             let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
-            refused(finished, command);
-            assert_eq!(workshop.names(), ["plain"], "{job:?}");
+            refused_with(finished, code, command);
+            assert_eq!(workshop.names(), ["empty-script", "plain"], "{job:?}");
+        }
+        let by_env = run::finish(Command::new("env").arg(command).current_dir(workshop.path()));
+        assert_eq!(by_env.exit, Exit::Status(code), "what is said to be as with env is not");
+    }
+}
+
+/// Whoever gets 2 knows that the program gave it.
+#[test]
+fn a_programs_status_is_told_from_mallows_own() {
+    let workshop = Workshop::new("status");
+    for command in ["record", "stat", "cpu", "heap capture"] {
+        for status in [1, 2, 125, 127] {
+            let exit = format!("exit {status}");
+            let words = command.split(' ').chain(["--", "sh", "-c", &exit]);
+            let _ = run::finish(run::mallow().args(words).current_dir(workshop.path()))
+                .ended(Exit::Status(status));
         }
     }
 }
@@ -280,7 +315,7 @@ fn an_existing_file_is_refused_before_the_program_runs() {
         &["stat", "-o", "out", "--", "/bin/echo", "ran"],
     ] {
         let finished = run::finish(run::mallow().args(job).current_dir(workshop.path()));
-        let sentence = refused(finished, "out");
+        let sentence = refused_with(finished, 125, "out");
         assert!(sentence.contains("--force"), "the cure is not named: {sentence}");
         assert_eq!(std::fs::read(workshop.file("out")).unwrap(), b"precious\n");
         assert_eq!(workshop.names(), ["out"]);
@@ -312,11 +347,15 @@ fn a_read_only_folder_is_refused_before_the_program_runs() {
         &["record", "-o", "out.mallow", "--", "/bin/echo", "ran"],
         &["stat", "-o", "out.json", "--", "/bin/echo", "ran"],
     ] {
-        refused(in_file_system(&workshop, "ro", job), "read-only file system");
+        refused_with(in_file_system(&workshop, "ro", job), 125, "read-only file system");
         assert_eq!(left_in(&workshop), "", "{job:?}");
     }
     let nowhere = ["record", "-o", "none/out.mallow", "--", "/bin/echo", "ran"];
-    refused(run::finish(run::mallow().args(nowhere).current_dir(workshop.path())), "none/out.mallow");
+    refused_with(
+        run::finish(run::mallow().args(nowhere).current_dir(workshop.path())),
+        125,
+        "none/out.mallow",
+    );
 }
 
 #[test]
@@ -324,20 +363,31 @@ fn a_full_disk_leaves_no_half_trace() {
     let workshop = Workshop::new("full");
     let program = Program::load("many_stacks").build(workshop.path(), &Value::Null);
     let job = ["record", "-o", "out.mallow", "--", &program.to_string_lossy()];
-    refused(in_file_system(&workshop, "size=64k", &job), "no space left on device");
+    refused_with(in_file_system(&workshop, "size=64k", &job), 125, "no space left on device");
     assert_eq!(left_in(&workshop), "");
     let job = ["stat", "--json", "-o", "out.json", "--", "/bin/true"];
     let full = in_file_system(&workshop, "size=4k,nr_inodes=1", &job);
-    refused(full, "no space left on device");
+    refused_with(full, 125, "no space left on device");
     assert_eq!(left_in(&workshop), "");
 }
 
 #[test]
-fn bad_command_lines_end_with_2() {
-    for job in
-        [&["record"][..], &["report"], &["stat", "--"], &["nonsense"], &["report", "--limit", "many", "x"]]
-    {
-        let finished = run::finish(run::mallow().args(job)).ended(Exit::Status(2));
+fn bad_command_lines_end_with_2_or_125() {
+    for (job, code) in [
+        (&[][..], 2),
+        (&["nonsense"], 2),
+        (&["report", "--limit", "many", "x"], 2),
+        (&["check", "--runs", "0"], 2),
+        (&["bench"], 2),
+        (&["heap", "capture"], 2),
+        (&["record"], 125),
+        (&["record", "--frob", "--", "true"], 125),
+        (&["--width", "80", "record", "--json", "ls"], 125),
+        (&["stat", "--"], 125),
+        (&["stat", "-r", "0", "record"], 125),
+        (&["cpu", "--freq", "none", "true"], 125),
+    ] {
+        let finished = run::finish(run::mallow().args(job)).ended(Exit::Status(code));
         assert!(finished.stdout.is_empty() && !finished.stderr.contains("panicked"), "{finished}");
     }
 }

@@ -299,7 +299,7 @@ fn a_process_that_runs_is_sampled_with_its_threads() {
     assert!(of_function(&document, "three").1 > 0 && of_function(&document, "of_thread").1 > 0, "{recorded}");
     let starts = of_function(&document, "_start").1 + of_function(&document, "clone3").1;
     assert!(starts * 100 >= all * 95, "{starts} of {all}: {recorded}");
-    let gone = cpu(&workshop, &["--pid", "4194304"]).ended(Exit::Status(2));
+    let gone = cpu(&workshop, &["--pid", "4194304"]).ended(Exit::Status(125));
     assert_eq!(gone.stderr, "mallow: there is no process 4194304.\n");
     assert_eq!(workshop.names(), ["pid.pb.gz", "shares", "shares.c"]);
 }
@@ -329,7 +329,7 @@ fn a_system_that_refuses_says_why_and_what_to_do() {
     let mut command = run::command(&confined);
     // What timers of threads cannot do either.
     command.arg("refused").arg(run::mallow_binary()).args(["cpu", "--off-cpu", "--", "touch", "ran"]);
-    let refused = run::finish(command.current_dir(workshop.path())).ended(Exit::Status(2));
+    let refused = run::finish(command.current_dir(workshop.path())).ended(Exit::Status(125));
     assert!(refused.stderr.contains("seccomp") && refused.stderr.contains("--cap-add"), "{refused}");
     // Nothing was run, nothing is left.
     assert_eq!(workshop.names(), ["confined", "confined.c"]);
@@ -351,7 +351,7 @@ fn whoever_has_no_privilege_sees_the_program_and_is_told_of_the_kernel() {
     let finished = run::finish(command.current_dir(workshop.path()));
     let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap();
     match paranoid.trim().parse::<i32>().unwrap() {
-        3.. if finished.exit == Exit::Status(2) => {
+        3.. if finished.exit == Exit::Status(125) => {
             assert!(finished.stderr.contains("sudo sysctl kernel.perf_event_paranoid=2"), "{finished}");
         }
         level => {
@@ -368,23 +368,22 @@ fn whoever_has_no_privilege_sees_the_program_and_is_told_of_the_kernel() {
 #[test]
 fn bad_input_is_one_sentence_and_leaves_nothing() {
     let workshop = Workshop::new("cpu-bad");
-    let sentences = |words: &[&str]| {
-        let finished = cpu(&workshop, words).ended(Exit::Status(2));
+    let sentences = |words: &[&str], code| {
+        let finished = cpu(&workshop, words).ended(Exit::Status(code));
         assert_eq!(finished.stderr.matches("mallow: ").count(), 1, "{finished}");
         finished.stderr
     };
-    assert!(
-        sentences(&["--", "./not-there"]).contains("cannot run './not-there': No such file or directory.")
-    );
-    assert!(sentences(&["-o", "-", "--", "true"]).contains("name a file with -o"));
+    let not_there = sentences(&["--", "./not-there"], 127);
+    assert!(not_there.contains("cannot run './not-there': No such file or directory."), "{not_there}");
+    assert!(sentences(&["-o", "-", "--", "true"], 125).contains("name a file with -o"));
     std::fs::write(workshop.file("mine"), "mine").unwrap();
-    assert!(sentences(&["-o", "mine", "--", "true"]).contains("--force"));
+    assert!(sentences(&["-o", "mine", "--", "true"], 125).contains("--force"));
     assert_eq!(std::fs::read_to_string(workshop.file("mine")).unwrap(), "mine");
     assert_eq!(workshop.names(), ["mine"]);
     for words in
         [&["-F", "0", "true"][..], &["--stack-size", "64", "true"], &["--duration", "0s", "true"], &[]]
     {
-        let _ = cpu(&workshop, words).ended(Exit::Status(2));
+        let _ = cpu(&workshop, words).ended(Exit::Status(125));
     }
     assert_eq!(workshop.names(), ["mine"]);
 }
@@ -558,7 +557,7 @@ fn other_events_are_sampled_by_their_names() {
     assert_eq!((&document["event"], &document["by"]), (&"task-clock".into(), &"time".into()));
     // A counter that is there is used, one that is not is said.
     let finished = cpu(&workshop, &["-e", "cycles", "-o", "cycles.pb.gz", "--", "true"]);
-    if finished.exit == Exit::Status(2) {
+    if finished.exit == Exit::Status(125) {
         let sentence =
             "mallow: cycles cannot be sampled: this system has no such counter, as in most virtual machines;";
         assert!(finished.stderr.starts_with(sentence) && finished.stderr.contains("cpu-clock"), "{finished}");
@@ -567,6 +566,6 @@ fn other_events_are_sampled_by_their_names() {
         let _ = finished.well();
         assert_eq!(report(&workshop, &["cycles.pb.gz"])["event"], "cycles");
     }
-    let unknown = cpu(&workshop, &["-e", "cycle", "--", "true"]).ended(Exit::Status(2));
+    let unknown = cpu(&workshop, &["-e", "cycle", "--", "true"]).ended(Exit::Status(125));
     assert!(unknown.stderr.contains("`cycle` is no event; use cycles, instructions"), "{unknown}");
 }

@@ -140,14 +140,14 @@ fn what_timers_cannot_do_is_refused() {
     let program = workshop.path().join("static");
     let _ = run::finish(run::command(Path::new("cc")).args(["-static", "-o"]).args([&program, &c])).well();
     let names = workshop.names();
-    for (words, part) in [
-        (&["--pid", "1"][..], "-e timers has no --pid"),
-        (&["--off-cpu", "--", "true"], "-e timers has no --off-cpu"),
-        (&["-c", "5", "--", "true"], "-e timers has no -c"),
-        (&["--", text(&program)], "static': it is a static program"),
-        (&["--", "no-such-program"], "no such program"),
+    for (words, part, code) in [
+        (&["--pid", "1"][..], "-e timers has no --pid", 125),
+        (&["--off-cpu", "--", "true"], "-e timers has no --off-cpu", 125),
+        (&["-c", "5", "--", "true"], "-e timers has no -c", 125),
+        (&["--", text(&program)], "static': it is a static program", 125),
+        (&["--", "no-such-program"], "no such program", 127),
     ] {
-        let refused = cpu(&workshop, &[&["-e", "timers"], words].concat()).ended(Exit::Status(2));
+        let refused = cpu(&workshop, &[&["-e", "timers"], words].concat()).ended(Exit::Status(code));
         assert!(refused.stderr.contains(part), "{part} is missing: {refused}");
         assert_eq!(workshop.names(), names, "{refused}");
     }

@@ -157,7 +157,7 @@ fn one_with_another_version_of_the_recorder_is_a_static_program_like_any_other()
     assert!(metric(&session.report(&[])["totals"], "allocations") > own, "{recorded}");
     // Without names nothing is found.
     let _ = run::finish(run::command("strip").arg(&program)).well();
-    let said = session.record().ended(Exit::Status(2));
+    let said = session.record().ended(Exit::Status(125));
     assert!(said.stderr.contains("put the crate mallow-alloc of this version in it"), "{said}");
     assert!(said.stderr.lines().count() == 1, "{said}");
 }

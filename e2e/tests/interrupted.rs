@@ -191,7 +191,7 @@ fn a_recording_that_cannot_be_written_is_left() {
         let mut recording = Recording { mallow, line, trace: workshop.file("trace.mallow") };
         let (exit, took) = recording.end(signal);
         sweep(&workshop);
-        assert_eq!(exit, Exit::Status(2), "{}", recording.line);
+        assert_eq!(exit, Exit::Status(125), "{}", recording.line);
         assert!(took < TIME_MAX, "{signal}: {took:?}");
         assert!(!recording.trace.exists());
     }

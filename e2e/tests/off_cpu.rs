@@ -265,7 +265,7 @@ fn whoever_may_not_look_into_the_kernel_is_told_so() {
             let _ = finished.well();
             continue;
         }
-        let refused = finished.ended(Exit::Status(2));
+        let refused = finished.ended(Exit::Status(125));
         let sentence = "can only be seen in the kernel, which may not be looked into here: kernel.perf_event_paranoid is ";
         assert!(
             refused.stderr.contains(sentence) && refused.stderr.contains("perf_event_paranoid=1"),

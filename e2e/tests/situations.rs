@@ -101,7 +101,7 @@ fn outputs_that_are_no_files_are_refused_and_left_alone() {
     for place in [&fifo, &folder, Path::new("/dev/null"), Path::new("/dev/full")] {
         let mut mallow = run::mallow();
         mallow.args(["record", "--force", "-o"]).arg(place).args(["--", "/bin/echo", "ran"]);
-        let refused = run::finish(&mut mallow).ended(Exit::Status(2));
+        let refused = run::finish(&mut mallow).ended(Exit::Status(125));
         assert_eq!(refused.stdout, "", "the program ran\n{refused}");
         assert!(refused.stderr.contains("is no regular file"), "{refused}");
     }

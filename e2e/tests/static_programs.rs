@@ -177,7 +177,7 @@ fn a_static_program_of_rust_is_as_the_dynamic_one() {
 /// What is said when a command is refused.
 fn refused(workshop: &Workshop, program: &Path) -> String {
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
-    session.record().ended(Exit::Status(2)).stderr
+    session.record().ended(Exit::Status(125)).stderr
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn where_nothing_may_be_traced_a_static_program_is_refused_in_a_sentence() {
         .arg(workshop.file("x.mallow"))
         .arg("--")
         .arg(&program);
-    let said = run::finish(&mut command).ended(Exit::Status(2)).stderr;
+    let said = run::finish(&mut command).ended(Exit::Status(125)).stderr;
     assert!(said.contains("does not let mallow trace it before its first instruction"), "{said}");
     assert!(!workshop.file("x.mallow").exists());
 }

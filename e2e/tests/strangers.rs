@@ -83,7 +83,7 @@ fn a_name_that_is_given_is_made_anew_and_for_us_alone() {
         run::finish(&mut mallow)
     };
     for path in [&link, &file] {
-        let refused = record(path, &[]).ended(Exit::Status(2));
+        let refused = record(path, &[]).ended(Exit::Status(125));
         assert!(refused.stderr.contains("exists"), "{refused}");
         let _ = record(path, &["--force"]).well();
         assert!(is_ours(path) && is_mine(&secret), "{path:?}");

@@ -44,8 +44,9 @@ pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs,
 pub(crate) use stat::LowStat;
 pub(crate) use window::LowWindow;
 
+use crate::exit_code;
 use clap::error::{ContextKind, Error, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 use mallow_base::quantity;
 use std::ffi::OsString;
 
@@ -74,7 +75,7 @@ fn bench_share(text: &str) -> Result<f64, String> {
     long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
     after_help = "Example: mallow record -- python3 -c 'print(sorted(range(9)))'",
-    after_long_help = crate::exit_code::help(),
+    after_long_help = exit_code::help(),
     arg_required_else_help = true,
     max_term_width = 80,
     disable_help_subcommand = true
@@ -96,6 +97,17 @@ impl LowArgs {
             }
             error
         })
+    }
+}
+
+/// What words that could not be read end with; help that was asked for is no failure.
+pub(crate) fn exit_code_of(error: &Error, words: &[OsString]) -> u8 {
+    let lenient = LowArgs::command().ignore_errors(true).try_get_matches_from(words);
+    let command = lenient.as_ref().ok().and_then(ArgMatches::subcommand_name);
+    match (error.use_stderr(), command) {
+        (false, _) => exit_code::FINE,
+        (true, Some("record" | "stat" | "cpu")) => exit_code::OWN_FAILURE,
+        (true, _) => exit_code::BAD_INPUT,
     }
 }
 

@@ -1,6 +1,7 @@
 //! `mallow cpu`: sample where processors spend their time, write the profile, show a summary.
 
 use crate::args::{LowCpu, SampledBy};
+use crate::refusal::Refusal;
 use crate::{exit_code, output, preload};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
@@ -19,7 +20,7 @@ use std::process::ExitStatus;
 const NUMBER_MAX: u32 = 1000;
 
 /// Samples a command or a process.
-pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
+pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     let spawn = SpawnOptions::default();
     let target = match request.pid {
         Some(pid) => Target::Process(pid),
@@ -48,13 +49,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Failure> {
         inside: preload::TIMERS,
         leaves_alone: request.no_runtime_flags,
     };
-    let outcome = match sample(target, &options) {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            file.remove();
-            return Err(Failure::new(format!("{error}.")));
-        }
-    };
+    let outcome = sample(target, &options).inspect_err(|_| file.remove())?;
     output::note(&outcome.notes);
     let mut profile = outcome.sampled.profile;
     if request.arguments.no_arguments {

@@ -6,6 +6,7 @@ mod columns;
 use crate::args::{
     LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
 };
+use crate::refusal::Refusal;
 use crate::{exit_code, output, terminal};
 use mallow_flame::FlameGraph;
 use mallow_query::Failure;
@@ -18,16 +19,17 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
-pub(crate) fn run(low: &LowHeap) -> Result<u8, Failure> {
+pub(crate) fn run(low: &LowHeap) -> Result<u8, Refusal> {
     columns::give_back();
-    match &low.command {
+    let done = match &low.command {
         Some(LowHeapCommand::Diff(low)) => diff(low),
         Some(LowHeapCommand::Growth(low)) => series(low),
         Some(LowHeapCommand::Explain(low)) => explain(low),
-        Some(LowHeapCommand::Capture(low)) => capture::run(low),
+        Some(LowHeapCommand::Capture(low)) => return capture::run(low),
         Some(LowHeapCommand::Check(low)) => check(low),
         None => report(&low.report),
-    }
+    };
+    done.map_err(Refusal::of_input)
 }
 
 fn report(low: &LowHeapReport) -> Result<u8, Failure> {

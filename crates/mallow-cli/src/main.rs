@@ -22,6 +22,7 @@ mod import;
 mod output;
 mod preload;
 mod record;
+mod refusal;
 mod report;
 mod request;
 #[cfg(feature = "soak")]
@@ -30,32 +31,48 @@ mod stat;
 mod terminal;
 mod words;
 
+use mallow_query::Failure;
+use refusal::Refusal;
 use request::Request;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = args::LowArgs::parse_typed(std::env::args_os()).unwrap_or_else(|error| error.exit());
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let args = match args::LowArgs::parse_typed(words.iter().cloned()) {
+        Ok(args) => args,
+        Err(error) => {
+            // A reader that has gone needs no help.
+            let _ = error.print();
+            return ExitCode::from(args::exit_code_of(&error, &words));
+        }
+    };
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
-    let result = match Request::from(args) {
+    run(Request::from(args)).map(ExitCode::from).unwrap_or_else(|refusal| {
+        output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));
+        ExitCode::from(refusal.code)
+    })
+}
+
+/// Does it. Only commands that pass a program's status on have codes of their own for what they cannot do.
+fn run(request: Request) -> Result<u8, Refusal> {
+    let plain = |done: Result<u8, Failure>| done.map_err(Refusal::of_input);
+    match request {
         Request::Record(record) => record::run(record),
         Request::Stat(stat) => stat::run(stat),
         Request::Cpu(cpu) => cpu::run(&cpu),
-        Request::Report(report) => report::run(&report),
-        Request::Diff(diff) => diff::run(&diff),
-        Request::Flamegraph(flamegraph) => flamegraph::run(&flamegraph),
-        Request::Import(import) => import::run(&import),
-        Request::Check(check) => check::run(&check),
-        Request::Export(export) => export::run(&export),
+        Request::Report(report) => plain(report::run(&report)),
+        Request::Diff(diff) => plain(diff::run(&diff)),
+        Request::Flamegraph(flamegraph) => plain(flamegraph::run(&flamegraph)),
+        Request::Import(import) => plain(import::run(&import)),
+        Request::Check(check) => plain(check::run(&check)),
+        Request::Export(export) => plain(export::run(&export)),
         #[cfg(feature = "soak")]
-        Request::Soak(soak) => soak::run(&soak),
-        Request::Bench(bench) => bench::run(&bench),
-        Request::GcLog(log) => gc_log::run(&log),
+        Request::Soak(soak) => plain(soak::run(&soak)),
+        Request::Bench(bench) => plain(bench::run(&bench)),
+        Request::GcLog(log) => plain(gc_log::run(&log)),
         Request::Heap(heap) => heap::run(&heap),
-        Request::Completions(wanted) => generated::completions(&wanted),
-        Request::ManPages(wanted) => generated::man_pages(&wanted),
-    };
-    result.map(ExitCode::from).unwrap_or_else(|failure| {
-        output::tell(&format!("mallow: {}\n", failure.sentence()));
-        ExitCode::from(exit_code::BAD_INPUT)
-    })
+        Request::Completions(wanted) => plain(generated::completions(&wanted)),
+        Request::ManPages(wanted) => plain(generated::man_pages(&wanted)),
+    }
 }

@@ -1,5 +1,6 @@
 //! `mallow record`: run a command, keep everything, show a summary.
 
+use crate::refusal::Refusal;
 use crate::request::{NewFile, Record};
 use crate::{exit_code, output, preload};
 use mallow_collect::{Output, RecordOptions};
@@ -13,11 +14,10 @@ use std::path::PathBuf;
 const AT_END_VARIABLE: &str = "MALLOW_SYMBOLS_AT_END";
 
 /// Records a command. What people see is made from what the collector holds, which is what the trace holds.
-pub(crate) fn run(record: Record) -> Result<u8, Failure> {
+pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     if record.output.as_ref().is_some_and(NewFile::is_stdout) {
-        return Err(Failure::new(
-            "a trace is read again when the program has ended, so it cannot go to stdout; name a file with -o.",
-        ));
+        let why = "a trace is read again when the program has ended, so it cannot go to stdout; name a file with -o.";
+        return Err(Failure::new(why).into());
     }
     let output = match record.output {
         Some(file) => Output::File { path: file.path, force: file.force },

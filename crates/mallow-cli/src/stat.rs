@@ -1,8 +1,9 @@
 //! `mallow stat`: run a command once or several times, count, keep nothing.
 
+use crate::refusal::Refusal;
 use crate::request::Stat;
 use crate::{exit_code, output, preload};
-use mallow_collect::{StatOptions, StatOutcome};
+use mallow_collect::{CollectError, StatOptions, StatOutcome};
 use mallow_json::stat::{OwnedProcessJson, RunJson, StatJson};
 use mallow_profile::{Exit, Totals};
 use mallow_query::Failure;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Counts a command's allocations.
-pub(crate) fn run(stat: Stat) -> Result<u8, Failure> {
+pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     let interrupted = watch_interrupts()?;
     // Before the first run, so that nobody waits for a result that cannot be written.
     let place = stat.output.as_ref().filter(|file| !file.is_stdout());
@@ -58,7 +59,7 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
 }
 
 /// One run after the other; none after one that Ctrl-C ended.
-fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Failure> {
+fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, CollectError> {
     let spawn = mallow_launch::SpawnOptions::default();
     let options = StatOptions {
         command: stat.command.clone(),

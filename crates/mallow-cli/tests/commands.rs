@@ -43,8 +43,14 @@ fn folder() -> TempDir {
 /// One sentence that begins with `mallow: `, nothing on stdout, exit code 2.
 #[track_caller]
 fn refused(output: &Output) -> String {
+    refused_with(output, 2)
+}
+
+/// The same with the code of a command that passes a program's status on.
+#[track_caller]
+fn refused_with(output: &Output, code: i32) -> String {
     let text = stderr(output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert_eq!(output.status.code(), Some(code), "{text}");
     assert!(text.starts_with("mallow: ") && text.ends_with(".\n") && text.lines().count() == 1, "{text}");
     assert!(!text.contains("os error") && !text.contains(".."), "{text}");
     assert_eq!(stdout(output), "");
@@ -76,16 +82,16 @@ fn a_file_that_cannot_be_read_is_one_sentence() {
 #[test]
 fn a_command_line_that_means_nothing_is_refused() {
     let folder = folder();
-    for args in [
-        &[][..],
-        &["record"],
-        &["report"],
-        &["stat", "-r", "0", "--", "true"],
-        &["report", "--sort", "size", "f"],
-        &["gather"],
+    for (args, code) in [
+        (&[][..], 2),
+        (&["record"], 125),
+        (&["report"], 2),
+        (&["stat", "-r", "0", "--", "true"], 125),
+        (&["report", "--sort", "sizes", "f"], 2),
+        (&["gather"], 2),
     ] {
         let output = mallow(folder.path(), args);
-        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert_eq!(output.status.code(), Some(code), "{args:?}");
         assert_eq!(stdout(&output), "");
         assert!(!output.stderr.is_empty());
     }
@@ -102,7 +108,7 @@ fn a_command_that_does_not_exist_leaves_nothing() {
         &["stat", "--", "./no-such-program"],
         &["stat", "--json", "-o", "counts", "--", "./no-such-program"],
     ] {
-        let sentence = refused(&mallow(folder.path(), args));
+        let sentence = refused_with(&mallow(folder.path(), args), 127);
         assert!(sentence.contains("no-such-program"), "{sentence}");
         assert_eq!(files(folder.path()), [""; 0]);
     }
@@ -111,9 +117,10 @@ fn a_command_that_does_not_exist_leaves_nothing() {
 #[test]
 fn a_place_that_cannot_be_written_is_refused_before_the_program_runs() {
     let folder = folder();
-    let sentence = refused(&mallow(folder.path(), &["record", "-o", "none/trace", "--", "touch", "ran"]));
+    let output = mallow(folder.path(), &["record", "-o", "none/trace", "--", "touch", "ran"]);
+    let sentence = refused_with(&output, 125);
     assert!(sentence.contains("none/trace"), "{sentence}");
-    refused(&mallow(folder.path(), &["stat", "-o", "none/counts", "--", "touch", "ran"]));
+    refused_with(&mallow(folder.path(), &["stat", "-o", "none/counts", "--", "touch", "ran"]), 125);
     assert_eq!(files(folder.path()), [""; 0]);
 }
 
@@ -122,7 +129,8 @@ fn nothing_is_overwritten_unless_forced() {
     let folder = folder();
     fs::write(folder.path().join("kept"), b"precious").unwrap();
     for command in ["record", "stat"] {
-        let sentence = refused(&mallow(folder.path(), &[command, "-o", "kept", "--", "touch", "ran"]));
+        let output = mallow(folder.path(), &[command, "-o", "kept", "--", "touch", "ran"]);
+        let sentence = refused_with(&output, 125);
         assert!(sentence.contains("kept") && sentence.contains("--force"), "{sentence}");
         assert_eq!(fs::read(folder.path().join("kept")).unwrap(), b"precious");
     }
@@ -271,7 +279,8 @@ fn a_folder_that_takes_no_files_is_refused() {
     // Where even root cannot make a file.
     for place in ["/proc/trace", "file/trace"] {
         for command in ["record", "stat"] {
-            let sentence = refused(&mallow(folder.path(), &[command, "-o", place, "--", "touch", "ran"]));
+            let output = mallow(folder.path(), &[command, "-o", place, "--", "touch", "ran"]);
+            let sentence = refused_with(&output, 125);
             assert!(sentence.contains(place), "{sentence}");
         }
     }

@@ -1,6 +1,7 @@
 //! `mallow heap capture`: a snapshot of a process, or a command that can be asked for snapshots.
 
 use crate::args::LowHeapCapture;
+use crate::refusal::Refusal;
 use crate::{exit_code, output};
 use mallow_capture::process::{self, Runtime};
 use mallow_capture::{Options, capture, hooked};
@@ -15,10 +16,11 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// Does what was asked for.
-pub(super) fn run(low: &LowHeapCapture) -> Result<u8, Failure> {
+pub(super) fn run(low: &LowHeapCapture) -> Result<u8, Refusal> {
     match low.pid {
         Some(pid) => {
-            take(pid, &Options { output: low.output.as_deref(), redact: low.redact, all: low.all })?;
+            let options = Options { output: low.output.as_deref(), redact: low.redact, all: low.all };
+            take(pid, &options).map_err(Refusal::of_input)?;
             Ok(exit_code::FINE)
         }
         None => start(low),
@@ -41,11 +43,11 @@ fn take(pid: u32, options: &Options<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn start(low: &LowHeapCapture) -> Result<u8, Failure> {
+fn start(low: &LowHeapCapture) -> Result<u8, Refusal> {
     if let Some(folder) = &low.output {
         std::fs::create_dir_all(folder).map_err(|error| Failure::writing(folder, &error))?;
     }
-    let environment = hooked(!low.no_trace, &|name| std::env::var_os(name))?;
+    let environment = hooked(!low.no_trace, &|name| std::env::var_os(name)).map_err(Failure::from)?;
     let interrupts = Interrupts::watch()?;
     let child = start_unrecorded(&low.command, &SpawnOptions { environment, ..SpawnOptions::default() })?;
     let pid = child.id();

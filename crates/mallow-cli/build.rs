@@ -4,6 +4,8 @@
 //! Its sources travel in this package, as links into `recorder/`, so that nothing else is read. A package holds no manifests but its own,
 //! so the sources are laid out as a workspace first. Where debug information is wanted in a checkout they are built in their place:
 //! what a compiler or a debugger says is then said of the files that people edit.
+//!
+//! It also says which commit is built: that of the checkout, or the one that cargo noted in a package. Where there is neither, none is known.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
@@ -33,20 +35,23 @@ fn main() -> ExitCode {
 fn build() -> Result<(), String> {
     let links = folder("CARGO_MANIFEST_DIR")?.join("recorder");
     let out = folder("OUT_DIR")?;
-    let triple = recorder_target(&variable("TARGET")?, &variable("HOST")?)?;
+    let target = variable("TARGET")?;
+    let triple = recorder_target(&target, &variable("HOST")?)?;
     watch(&links);
     let mut cargo = nested_cargo(&folder("CARGO")?);
     let has_debug = env::var("DEBUG").is_ok_and(|outer| outer != "false");
     // In a package this is the file itself, in a checkout a link to the workspace's manifest.
     let workspace = read(links.join("workspace.toml"), fs::canonicalize)?;
-    if has_debug && workspace.ends_with("recorder/Cargo.toml") {
+    let is_checkout = workspace.ends_with("recorder/Cargo.toml");
+    tell_version(&folder("CARGO_MANIFEST_DIR")?, is_checkout, &target)?;
+    if has_debug && is_checkout {
         cargo.arg("--locked").arg("--manifest-path").arg(workspace);
     } else {
         // Nothing in it comes from a registry, so no registry is asked.
         cargo.arg("--offline").arg("--manifest-path").arg(lay_out(&links, &out.join("sources"))?);
     }
-    let target = out.join("recorder");
-    cargo.arg("--target-dir").arg(&target).args(["--target", &triple]);
+    let built = out.join("recorder");
+    cargo.arg("--target-dir").arg(&built).args(["--target", &triple]);
     BUILT.iter().for_each(|(package, _)| _ = cargo.args(["--package", package]));
     if triple.ends_with("-musl") {
         // A library for every program is no static one.
@@ -64,10 +69,53 @@ fn build() -> Result<(), String> {
     if !status.success() {
         return Err(format!("the recorder does not build: cargo ended with {status}"));
     }
-    let built = target.join(triple).join("release");
+    let built = built.join(triple).join("release");
     BUILT
         .iter()
         .try_for_each(|(_, file)| read(built.join(file), |from| fs::copy(from, out.join(file))).map(drop))
+}
+
+/// Hands on what `mallow version` says. Without a date: two builds of a commit are the same bytes.
+fn tell_version(package: &Path, is_checkout: bool, target: &str) -> Result<(), String> {
+    let commit = if is_checkout { commit_of_checkout(package) } else { commit_of_package(package) };
+    let version = variable("CARGO_PKG_VERSION")?;
+    let line = commit.as_ref().map(|commit| format!("{version} ({})", &commit[..12])).unwrap_or(version);
+    println!("cargo::rustc-env=MALLOW_VERSION={line}");
+    println!("cargo::rustc-env=MALLOW_COMMIT={}", commit.unwrap_or_default());
+    println!("cargo::rustc-env=MALLOW_TARGET={target}");
+    Ok(())
+}
+
+/// None without git, where it does not trust the folder's owner, and where our files are part of somebody else's repository.
+fn commit_of_checkout(package: &Path) -> Option<String> {
+    let git = |words: &[&str]| {
+        let mut git = Command::new("git");
+        // A hook of another repository may be what builds us.
+        git.args(words).current_dir(package).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
+        let output = git.output().ok()?;
+        let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+        Some(text.trim().to_owned())
+    };
+    git(&["rev-parse", "--show-prefix"]).filter(|place| place == "crates/mallow-cli/")?;
+    // Both change with the commit. What is not there must not be watched: cargo would build again each time.
+    for file in ["HEAD", "logs/HEAD"] {
+        let path = git(&["rev-parse", "--git-path", file]).map(|path| package.join(path));
+        if let Some(path) = path.filter(|path| path.exists()) {
+            println!("cargo::rerun-if-changed={}", path.display());
+        }
+    }
+    git(&["rev-parse", "HEAD"]).filter(|commit| is_commit(commit))
+}
+
+/// What cargo notes in a package that it makes of a checkout.
+fn commit_of_package(package: &Path) -> Option<String> {
+    let note = fs::read_to_string(package.join(".cargo_vcs_info.json")).ok()?;
+    let behind = note.split_once("\"sha1\"")?.1;
+    behind.split('"').nth(1).filter(|commit| is_commit(commit)).map(str::to_owned)
+}
+
+fn is_commit(text: &str) -> bool {
+    text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// What the recorder is built for. It asks no C library for anything that has a version, so that of the machine that builds

@@ -19,6 +19,7 @@ mod report;
 #[cfg(feature = "soak")]
 mod soak;
 mod stat;
+mod version;
 mod window;
 
 pub(crate) use bench::LowBench;
@@ -42,6 +43,7 @@ pub(crate) use report::LowReport;
 #[cfg(feature = "soak")]
 pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
+pub(crate) use version::LowVersion;
 pub(crate) use window::LowWindow;
 
 use crate::exit_code;
@@ -70,15 +72,14 @@ fn bench_share(text: &str) -> Result<f64, String> {
 #[derive(Debug, Parser)]
 #[command(
     name = "mallow",
-    version,
+    version = crate::version::LINE,
     about = "Shows where a program's memory goes, whether it leaks, and what allocates most.",
     long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
     after_help = "Example: mallow record -- python3 -c 'print(sorted(range(9)))'",
     after_long_help = exit_code::help(),
     arg_required_else_help = true,
-    max_term_width = 80,
-    disable_help_subcommand = true
+    max_term_width = 80
 )]
 pub(crate) struct LowArgs {
     /// Columns of a line of text (the terminal's, or COLUMNS; without either, names are whole)
@@ -166,6 +167,9 @@ pub(crate) enum LowCommand {
     /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
     #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]
     GcLog(LowGcLog),
+    /// Show the version with its commit, its target and what it reads and counts by
+    #[command(after_help = "Example: mallow version --json")]
+    Version(LowVersion),
     /// Print what completes mallow's words in a shell
     #[command(hide = true)]
     Completions(LowCompletions),

@@ -32,5 +32,7 @@ fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     man.render(&mut page)
         .and_then(|()| mallow_files::replace(&path, &page))
         .map_err(|error| Failure::writing(&path, &error))?;
-    command.get_subcommands().filter(|below| !below.is_hide_set()).try_for_each(|below| pages(below, folder))
+    // A page that says which pages there are is no help beside them.
+    let is_told = |below: &&Command| !below.is_hide_set() && below.get_name() != "help";
+    command.get_subcommands().filter(is_told).try_for_each(|below| pages(below, folder))
 }

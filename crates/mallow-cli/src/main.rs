@@ -29,6 +29,7 @@ mod request;
 mod soak;
 mod stat;
 mod terminal;
+mod version;
 mod words;
 
 use mallow_query::Failure;
@@ -72,6 +73,7 @@ fn run(request: Request) -> Result<u8, Refusal> {
         Request::Bench(bench) => plain(bench::run(&bench)),
         Request::GcLog(log) => plain(gc_log::run(&log)),
         Request::Heap(heap) => heap::run(&heap),
+        Request::Version(wanted) => plain(version::run(&wanted)),
         Request::Completions(wanted) => plain(generated::completions(&wanted)),
         Request::ManPages(wanted) => plain(generated::man_pages(&wanted)),
     }

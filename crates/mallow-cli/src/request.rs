@@ -4,7 +4,7 @@ use crate::report::ReportCommand;
 
 use crate::args::{
     AnyMeasure, LowArgs, LowCommand, LowCompletions, LowCpu, LowExport, LowExpression, LowFlamegraph,
-    LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat,
+    LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat, LowVersion,
 };
 pub(crate) use crate::check::request::Check;
 pub(crate) use crate::diff::request::Diff;
@@ -34,6 +34,7 @@ pub(crate) enum Request {
     Bench(Box<crate::args::LowBench>),
     GcLog(LowGcLog),
     Heap(LowHeap),
+    Version(LowVersion),
     Completions(LowCompletions),
     ManPages(LowManPages),
 }
@@ -141,6 +142,7 @@ impl From<LowArgs> for Request {
             LowCommand::Bench(low) => Request::Bench(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
             LowCommand::Heap(low) => Request::Heap(low),
+            LowCommand::Version(low) => Request::Version(low),
             LowCommand::Completions(low) => Request::Completions(low),
             LowCommand::ManPages(low) => Request::ManPages(low),
         }

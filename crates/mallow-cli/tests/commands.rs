@@ -308,3 +308,47 @@ fn an_interrupt_ends_the_program_and_the_result_follows() {
         assert!(text.contains(expected), "{text}");
     }
 }
+
+#[test]
+fn a_version_is_one_line_and_has_its_details_elsewhere() {
+    let folder = folder();
+    let line = stdout(&mallow(folder.path(), &["--version"]));
+    let rows = stdout(&mallow(folder.path(), &["version"]));
+    let document: Value =
+        serde_json::from_slice(&mallow(folder.path(), &["version", "--json"]).stdout).unwrap();
+    // What git says of this checkout. A package that is tested elsewhere has none.
+    let git =
+        Command::new("git").args(["rev-parse", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR")).output();
+    let commit = git.ok().filter(|git| git.status.success()).map(|git| stdout(&git).trim().to_owned());
+    let version = env!("CARGO_PKG_VERSION");
+    let expected = match &commit {
+        Some(commit) => format!("mallow {version} ({})\n", &commit[..12]),
+        None => format!("mallow {version}\n"),
+    };
+    assert_eq!(line, expected);
+    assert_eq!(document["commit"], commit.as_deref().map_or(Value::Null, Value::from));
+    let features = if cfg!(feature = "soak") { "soak" } else { "none" };
+    let target = document["target"].as_str().unwrap();
+    assert!(target.starts_with("x86_64-") && target.contains("-linux-"), "{target}");
+    let commit = commit.as_deref().unwrap_or("unknown");
+    let rows_expected = format!(
+        "mallow {version}\ncommit          {commit}\ntarget          {target}\ntrace format    1\ncounting rules  2\nfeatures        {features}\n"
+    );
+    assert_eq!(rows, rows_expected);
+}
+
+#[test]
+fn help_is_a_command_too() {
+    let folder = folder();
+    for (words, same) in [
+        (&["help"][..], &["--help"][..]),
+        (&["help", "record"], &["record", "--help"]),
+        (&["help", "heap", "diff"], &["heap", "diff", "--help"]),
+    ] {
+        let (help, flag) = (mallow(folder.path(), words), mallow(folder.path(), same));
+        assert_eq!((help.status.code(), stderr(&help).as_str()), (Some(0), ""));
+        assert_eq!(stdout(&help), stdout(&flag), "{words:?}");
+    }
+    let unknown = mallow(folder.path(), &["help", "gather"]);
+    assert_eq!((unknown.status.code(), stdout(&unknown).as_str()), (Some(2), ""));
+}

@@ -4,7 +4,7 @@
 //! a soak's samples: the lines that `--samples` writes while it runs promise their form already. This crate must never decide
 //! anything; the sentences that a document carries are those of `mallow-text`.
 //!
-//! One module for each document: [`stat`], [`report`] with [`events`], [`cpu`], [`diff`], [`check`], [`mod@bench`], [`soak`], [`gc_log`], [`heap`]. Those that a later run compares
+//! One module for each document: [`stat`], [`report`] with [`events`], [`cpu`], [`diff`], [`check`], [`mod@bench`], [`soak`], [`gc_log`], [`heap`], [`version`]. Those that a later run compares
 //! with can be read again.
 
 pub mod bench;
@@ -21,3 +21,4 @@ pub mod report;
 mod schema_tests;
 pub mod soak;
 pub mod stat;
+pub mod version;

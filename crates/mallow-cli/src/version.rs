@@ -1,0 +1,47 @@
+//! `mallow version`: what a report of a fault has to name.
+//!
+//! Nothing of it may change from one build of a commit to the next, so there is no date.
+
+use crate::args::LowVersion;
+use crate::{exit_code, output};
+use mallow_json::version::VersionJson;
+use mallow_profile::COUNTING_VERSION;
+use mallow_query::Failure;
+use mallow_trace::TRACE_VERSION;
+
+/// For `--version`: the version, and where it is known the commit.
+pub(crate) const LINE: &str = env!("MALLOW_VERSION");
+/// What was checked out, in 40 digits; empty where nobody knows.
+const COMMIT: &str = env!("MALLOW_COMMIT");
+const TARGET: &str = env!("MALLOW_TARGET");
+const FEATURES: &[&str] = if cfg!(feature = "soak") { &["soak"] } else { &[] };
+
+/// Shows it.
+pub(crate) fn run(wanted: &LowVersion) -> Result<u8, Failure> {
+    let document = VersionJson {
+        schema: "mallow.version/1",
+        version: env!("CARGO_PKG_VERSION"),
+        commit: Some(COMMIT).filter(|commit| !commit.is_empty()),
+        target: TARGET,
+        trace_format: TRACE_VERSION,
+        counting_version: COUNTING_VERSION,
+        features: FEATURES,
+    };
+    let text = if wanted.json { serde_json::to_string(&document)? + "\n" } else { lines(&document) };
+    output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+    Ok(exit_code::FINE)
+}
+
+fn lines(document: &VersionJson<'_>) -> String {
+    let features =
+        if document.features.is_empty() { "none".to_owned() } else { document.features.join(", ") };
+    let rows = [
+        ("commit", document.commit.unwrap_or("unknown").to_owned()),
+        ("target", document.target.to_owned()),
+        ("trace format", document.trace_format.to_string()),
+        ("counting rules", document.counting_version.to_string()),
+        ("features", features),
+    ];
+    let rows: String = rows.iter().map(|(name, value)| format!("{name:<14}  {value}\n")).collect();
+    format!("mallow {}\n{rows}", document.version)
+}

@@ -19,6 +19,7 @@ mod gc_log;
 mod generated;
 mod heap;
 mod import;
+mod newest;
 mod output;
 mod preload;
 mod record;
@@ -40,7 +41,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let args = match args::LowArgs::parse_typed(words.iter().cloned()) {
+    let mut args = match args::LowArgs::parse_typed(words.iter().cloned()) {
         Ok(args) => args,
         Err(error) => {
             // A reader that has gone needs no help.
@@ -49,7 +50,8 @@ fn main() -> ExitCode {
         }
     };
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
-    run(Request::from(args)).map(ExitCode::from).unwrap_or_else(|refusal| {
+    let named = newest::name_files(&mut args.command).map_err(Refusal::of_input);
+    named.and_then(|()| run(Request::from(args))).map(ExitCode::from).unwrap_or_else(|refusal| {
         output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));
         ExitCode::from(refusal.code)
     })

@@ -125,6 +125,7 @@ pub(crate) struct Export {
     pub(crate) measure: Option<AnyMeasure>,
 }
 
+/// Of arguments that name their files: [`crate::newest::name_files`] sees to those that named none.
 impl From<LowArgs> for Request {
     fn from(args: LowArgs) -> Self {
         match args.command {
@@ -178,7 +179,7 @@ impl From<LowFlamegraph> for Flamegraph {
         let (shown, filter) = low.filter.into();
         let svg = FlamegraphForm::Svg { icicle: low.icicle, title: low.title, unfold: low.unfold };
         Flamegraph {
-            file: low.file,
+            file: low.file.unwrap_or_default(),
             other: low.other,
             process: low.process.process,
             measure: low.measure,
@@ -195,7 +196,7 @@ impl From<LowFlamegraph> for Flamegraph {
 impl From<LowExport> for Export {
     fn from(low: LowExport) -> Self {
         Export {
-            file: low.file,
+            file: low.file.unwrap_or_default(),
             process: low.process.process,
             is_native: low.native,
             part: low.window.part(low.expression),

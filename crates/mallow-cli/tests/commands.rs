@@ -352,3 +352,39 @@ fn help_is_a_command_too() {
     let unknown = mallow(folder.path(), &["help", "gather"]);
     assert_eq!((unknown.status.code(), stdout(&unknown).as_str()), (Some(2), ""));
 }
+
+#[test]
+fn the_newest_profile_is_taken_where_none_is_named() {
+    let folder = folder();
+    for command in ["report", "flamegraph", "diff", "export --format dhat"] {
+        let output = mallow(folder.path(), &command.split(' ').collect::<Vec<_>>());
+        let sentence = refused(&output);
+        assert!(
+            sentence.starts_with("mallow: there is no profile in this folder, neither *.mallow "),
+            "{sentence}"
+        );
+    }
+    for (name, program) in [("z.mallow", "true"), ("a.mallow", "ls")] {
+        assert_eq!(mallow(folder.path(), &["record", "-o", name, program]).status.code(), Some(0));
+    }
+    let told = "mallow: note: this is a.mallow, the newest profile in this folder.\n";
+    for (command, named) in [
+        ("report", "report a.mallow"),
+        ("report --sort bytes --json", "report a.mallow --sort bytes --json"),
+        ("flamegraph --folded", "flamegraph a.mallow --folded"),
+        ("export --format dhat", "export a.mallow --format dhat"),
+    ] {
+        let run = |line: &str| mallow(folder.path(), &line.split(' ').collect::<Vec<_>>());
+        let (newest, named) = (run(command), run(named));
+        let told = format!("{told}{}", stderr(&named));
+        assert_eq!((newest.status.code(), stderr(&newest)), (Some(0), told), "{command}");
+        assert_eq!(newest.stdout, named.stdout, "{command}");
+    }
+    let (newest, named) =
+        (mallow(folder.path(), &["diff"]), mallow(folder.path(), &["diff", "z.mallow", "a.mallow"]));
+    let told = "mallow: note: this is z.mallow against a.mallow, the two newest profiles in this folder.\n";
+    assert_eq!((newest.status.code(), stderr(&newest).as_str()), (Some(0), told));
+    assert_eq!(newest.stdout, named.stdout);
+    // One alone is no pair, and is not filled up.
+    assert_eq!(mallow(folder.path(), &["diff", "a.mallow"]).status.code(), Some(2));
+}

@@ -18,12 +18,12 @@ const ALL_FRAMES: &str =
 #[derive(Debug, Args)]
 #[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
 pub(crate) struct LowDiff {
-    /// The earlier profile: a trace of ours, or another tool's file
-    #[arg(value_name = "BEFORE")]
-    pub(crate) before: PathBuf,
+    /// The earlier profile: a trace of ours, or another tool's file (without both, the two newest profiles in this folder)
+    #[arg(value_name = "BEFORE", requires = "after")]
+    pub(crate) before: Option<PathBuf>,
     /// The later one
     #[arg(value_name = "AFTER")]
-    pub(crate) after: PathBuf,
+    pub(crate) after: Option<PathBuf>,
     /// The figure by which sites are new, gone or changed (allocations, or what both files know)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) by: Option<AnyMeasure>,

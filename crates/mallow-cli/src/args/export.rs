@@ -10,9 +10,9 @@ use std::path::PathBuf;
 /// `mallow export`.
 #[derive(Debug, Args)]
 pub(crate) struct LowExport {
-    /// The trace, or another tool's profile
+    /// The trace, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
     /// What to write
     #[arg(short, long, value_parser = choice::export_format())]
     pub(crate) format: ExportFormat,

@@ -13,9 +13,9 @@ const ALL_FRAMES: &str = "Show allocator plumbing and the runtime's start too, a
 #[derive(Debug, Args)]
 #[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
 pub(crate) struct LowFlamegraph {
-    /// The trace, or another tool's profile
+    /// The trace, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
     /// A later one: draw it, and colour what became more (red) or less (blue) than in FILE
     #[arg(value_name = "OTHER")]
     pub(crate) other: Option<PathBuf>,

@@ -14,9 +14,9 @@ const DEPTH_MAX: u64 = 60;
 /// `mallow report`.
 #[derive(Debug, Args)]
 pub(crate) struct LowReport {
-    /// The trace that `mallow record` wrote, or another tool's profile
+    /// The trace that `mallow record` wrote, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
-    pub(crate) file: PathBuf,
+    pub(crate) file: Option<PathBuf>,
     /// Show the stacks of the top sites by one figure instead of a short table for each
     #[arg(long, value_name = "FIGURE", value_parser = choice::sort_key())]
     pub(crate) sort: Option<AnySort>,

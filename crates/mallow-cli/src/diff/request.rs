@@ -46,8 +46,8 @@ impl From<LowDiff> for Diff {
             (false, false) => DiffForm::Text,
         };
         Diff {
-            before: low.before,
-            after: low.after,
+            before: low.before.unwrap_or_default(),
+            after: low.after.unwrap_or_default(),
             attribution: low.realloc,
             by: low.by,
             process: low.process.process,

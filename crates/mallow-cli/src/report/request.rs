@@ -69,7 +69,7 @@ impl From<LowReport> for ReportCommand {
             SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
         let (attribution, events) = (low.realloc, low.events.into());
         let heap = ReportRequest {
-            file: low.file,
+            file: low.file.unwrap_or_default(),
             process: low.process.process,
             attribution,
             detail,

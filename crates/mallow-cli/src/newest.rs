@@ -1,0 +1,146 @@
+//! The newest profiles of the current folder, for commands that are given no file.
+//!
+//! What was taken is always said, so that nobody takes one profile for another.
+
+use crate::args::LowCommand;
+use crate::output;
+use mallow_query::Failure;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use std::{fs, io};
+
+/// How the names end that mallow gives: those of what allocated, and those of where time went.
+const ENDINGS: [&str; 2] = [".mallow", ".cpu.pb.gz"];
+
+/// Names the files of a command that was given none, and tells which they are.
+pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
+    let file = match command {
+        LowCommand::Report(low) => &mut low.file,
+        LowCommand::Flamegraph(low) => &mut low.file,
+        LowCommand::Export(low) => &mut low.file,
+        LowCommand::Diff(low) if low.before.is_none() => {
+            let [before, after] = newest_two(Path::new("."))?;
+            output::note(&[format!(
+                "this is {} against {}, the two newest profiles in this folder.",
+                before.display(),
+                after.display()
+            )]);
+            (low.before, low.after) = (Some(before), Some(after));
+            return Ok(());
+        }
+        _ => return Ok(()),
+    };
+    if file.is_none() {
+        let newest = profiles(Path::new("."))?.into_iter().next().ok_or_else(none)?;
+        output::note(&[format!("this is {}, the newest profile in this folder.", newest.display())]);
+        *file = Some(newest);
+    }
+    Ok(())
+}
+
+/// The newest profile, and before it the one of the same kind that is the next older.
+fn newest_two(folder: &Path) -> Result<[PathBuf; 2], Failure> {
+    let mut profiles = profiles(folder)?.into_iter();
+    let after = profiles.next().ok_or_else(none)?;
+    let before = profiles.find(|path| ending(path) == ending(&after)).ok_or_else(|| {
+        Failure::new(format!(
+            "the newest profile in this folder is {}, and there is no other of its kind to compare it with; name the files.",
+            after.display()
+        ))
+    })?;
+    Ok([before, after])
+}
+
+fn none() -> Failure {
+    let [heap, cpu] = ENDINGS;
+    Failure::new(format!(
+        "there is no profile in this folder, neither *{heap} nor *{cpu}; name a file, or make one with mallow record."
+    ))
+}
+
+/// The names of all profiles in a folder, the newest first; of equally old ones the later name.
+fn profiles(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unread = |error: io::Error| {
+        Failure::new(format!("cannot look for a profile in this folder: {}.", mallow_query::reason(&error)))
+    };
+    let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unread)? {
+        let entry = entry.map_err(unread)?;
+        let name = PathBuf::from(entry.file_name());
+        // Behind a link stands a profile too. What has gone meanwhile, or may not be looked at, is none.
+        let Some(metadata) = ending(&name).and_then(|_| fs::metadata(entry.path()).ok()) else { continue };
+        if let (true, Ok(changed)) = (metadata.is_file(), metadata.modified()) {
+            found.push((changed, name));
+        }
+    }
+    found.sort_by(|a, b| b.cmp(a));
+    Ok(found.into_iter().map(|(_, name)| name).collect())
+}
+
+/// How a profile's name ends. What begins with a dot is not there yet, or hidden by whoever named it.
+fn ending(path: &Path) -> Option<&'static str> {
+    let name = path.file_name()?.to_string_lossy();
+    ENDINGS.into_iter().find(|ending| name.ends_with(ending) && !name.starts_with('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Files by their names, the first the oldest.
+    fn folder(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for (at, name) in names.iter().enumerate() {
+            let file = fs::File::create(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(at as u64)).unwrap();
+        }
+        folder
+    }
+
+    fn paths(names: &[&str]) -> Vec<PathBuf> {
+        names.iter().map(PathBuf::from).collect()
+    }
+
+    #[test]
+    fn the_newest_is_the_one_that_was_changed_last() {
+        let folder = folder(&[
+            "z.1.mallow",
+            "a.2.mallow",
+            "b.3.cpu.pb.gz",
+            "notes.txt",
+            ".sampling-9.cpu.pb.gz",
+            "x.pb.gz",
+        ]);
+        fs::create_dir(folder.path().join("c.mallow")).unwrap();
+        std::os::unix::fs::symlink("gone", folder.path().join("d.mallow")).unwrap();
+        assert_eq!(profiles(folder.path()).unwrap(), paths(&["b.3.cpu.pb.gz", "a.2.mallow", "z.1.mallow"]));
+    }
+
+    #[test]
+    fn of_equally_old_ones_the_later_name_is_the_newest() {
+        let folder = folder(&["b.mallow", "c.mallow", "a.mallow"]);
+        for name in ["a.mallow", "b.mallow", "c.mallow"] {
+            let file = fs::File::options().write(true).open(folder.path().join(name)).unwrap();
+            file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
+        }
+        assert_eq!(profiles(folder.path()).unwrap(), paths(&["c.mallow", "b.mallow", "a.mallow"]));
+    }
+
+    #[test]
+    fn two_of_one_kind_are_compared() {
+        let both = folder(&["a.mallow", "b.mallow", "c.cpu.pb.gz", "d.mallow"]);
+        assert_eq!(newest_two(both.path()).unwrap().to_vec(), paths(&["b.mallow", "d.mallow"]));
+        for (names, part) in [
+            (&[][..], "there is no profile in this folder, neither *.mallow nor *.cpu.pb.gz; name a file"),
+            (
+                &["a.mallow"],
+                "the newest profile in this folder is a.mallow, and there is no other of its kind",
+            ),
+            (&["a.mallow", "b.cpu.pb.gz"], "is b.cpu.pb.gz, and there is no other of its kind"),
+        ] {
+            let told = newest_two(folder(names).path()).unwrap_err();
+            assert!(told.sentence().contains(part), "{told:?}");
+        }
+    }
+}

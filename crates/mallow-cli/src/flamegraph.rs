@@ -148,7 +148,7 @@ fn drawing<P: StackProfile>(
 fn metric_of_cpu(asked: Option<AnyMeasure>, files: &[Box<CpuFile>]) -> Result<CpuMetric, Failure> {
     let asked = match asked {
         Some(AnyMeasure::Heap(measure)) => {
-            return Err(files[0].tells_no_memory(&format!("--measure {}", measure.word())));
+            return Err(files[0].tells_no_memory(&format!("--metric {}", measure.word())));
         }
         Some(AnyMeasure::Cpu(metric)) => Some(metric),
         None => None,

@@ -1,6 +1,7 @@
 //! Command lines and what they mean.
 
 use super::*;
+use crate::args::AnySort;
 use clap::{CommandFactory, Parser};
 use mallow_cpu::CpuMetric;
 use mallow_view::Measure;
@@ -89,10 +90,10 @@ fn runs_are_counted_from_one() {
 }
 
 #[test]
-fn the_words_behind_measure_are_those_of_the_measures() {
+fn the_words_behind_metric_are_those_of_the_measures() {
     let of_heap = Measure::ALL.into_iter().map(AnyMeasure::Heap);
     for measure in of_heap.chain(CpuMetric::ALL.into_iter().map(AnyMeasure::Cpu)) {
-        let Ok(Request::Flamegraph(drawn)) = request(&format!("flamegraph f --measure {}", measure.word()))
+        let Ok(Request::Flamegraph(drawn)) = request(&format!("flamegraph f --metric {}", measure.word()))
         else {
             panic!("{measure:?}")
         };
@@ -115,6 +116,56 @@ fn what_is_missing_is_refused() {
     ] {
         assert!(request(line).is_err(), "{line}");
     }
+}
+
+/// One idea has one word, and scripts that know the words from before go on to work.
+#[test]
+fn words_from_before_mean_what_the_one_word_means() {
+    for (old, new) in [
+        ("report f --sort leaked --limit 3", "report f --metric leaked --top 3"),
+        ("report f --sort children", "report f --metric children"),
+        ("report f --tree --sort blocked", "report f --tree --metric blocked"),
+        ("diff a b --by bytes --limit 1", "diff a b --metric bytes --top 1"),
+        ("flamegraph f --measure peak", "flamegraph f --metric peak"),
+        ("export f -f folded --measure peak", "export f -f folded --metric peak"),
+        ("check --limit 3", "check --top 3"),
+        ("heap d --sort bytes --limit 3", "heap d --metric bytes --top 3"),
+        ("heap diff a b --limit 3", "heap diff a b --top 3"),
+        ("heap growth a b --limit 3", "heap growth a b --top 3"),
+        ("heap explain d --limit 3", "heap explain d --top 3"),
+        #[cfg(feature = "soak")]
+        ("soak --limit 3 ./server", "soak --top 3 ./server"),
+    ] {
+        assert_eq!(request(old), request(new));
+        assert!(request(new).is_ok(), "{new}");
+    }
+    // Of a processor's time, it chose the figure of functions where nothing chose another view.
+    for view in ["--functions", "--tree", "--threads", "--timeline"] {
+        let typed = |flag: &str| match request(&format!("report f {view} {flag} blocked")) {
+            Ok(Request::Report(report)) => {
+                (report.cpu.measure.map(AnyMeasure::Cpu), report.cpu.sort, report.cpu.layout)
+            }
+            other => panic!("{other:?}"),
+        };
+        let (old, new) = (typed("--measure"), typed("--metric"));
+        assert_eq!((old.0, old.1), (Some(AnyMeasure::Cpu(CpuMetric::Blocked)), None));
+        assert_eq!((new.0, new.1), (None, Some(AnySort::Cpu(CpuMetric::Blocked))));
+        assert_eq!(old.2, new.2, "{view}");
+    }
+}
+
+/// Old words are for scripts, and nobody has to read of them.
+#[test]
+fn help_has_one_word_for_one_idea() {
+    fn of_each(command: &mut clap::Command) {
+        let help = command.render_long_help().to_string();
+        let is_hyperfines = command.get_name() == "bench";
+        for old in ["--sort", "--by ", "--measure", "--limit "] {
+            assert!(is_hyperfines || !help.contains(old), "{}: {old}", command.get_name());
+        }
+        command.get_subcommands_mut().for_each(of_each);
+    }
+    of_each(&mut LowArgs::command());
 }
 
 /// The guide names every command and every long flag.
@@ -145,7 +196,8 @@ fn assert_guide_names(command: &clap::Command, above: &str, guide: &str) {
     for command in command.get_subcommands() {
         let name = format!("{above} {}", command.get_name());
         assert!(guide.contains(&name), "{name}");
-        for flag in command.get_arguments().filter_map(|argument| argument.get_long()) {
+        let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+        for flag in shown.filter_map(|argument| argument.get_long()) {
             assert!(guide.contains(&format!("--{flag}")), "{name}: --{flag}");
         }
         assert_guide_names(command, &name, guide);

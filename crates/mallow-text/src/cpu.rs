@@ -60,7 +60,7 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
     out.push(String::new());
     out.push(format!("next: mallow report {file} --tree=callees"));
     if profile.known.blocked {
-        out.push(format!("      mallow report {file} --tree=callees --measure blocked"));
+        out.push(format!("      mallow report {file} --tree=callees --metric blocked"));
     }
     out.push(format!("      mallow flamegraph {file} -o {drawn}"));
     out.join("\n") + "\n"
@@ -284,7 +284,7 @@ fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<Strin
     }
     if concerned.len() > limit {
         let more = plural((concerned.len() - limit) as u64, "more stack");
-        out.push(style.dim(&format!("{more} not shown; use --limit to see more")));
+        out.push(style.dim(&format!("{more} not shown; use --top to see more")));
     } else {
         out.pop();
     }

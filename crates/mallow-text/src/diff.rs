@@ -332,7 +332,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         let mut stats = Stats::default();
         rest.iter().for_each(|row| stats.add(row.change(self.by())));
         let more = plural(stats.sites as u64, "more site");
-        let text = format!("{more} with {}; --limit shows more", amount(self, stats.change));
+        let text = format!("{more} with {}; --top shows more", amount(self, stats.change));
         (stats.sites > 0).then(|| style.dim(&text))
     }
 
@@ -448,7 +448,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         }
         if renames.len() > limit {
             let more = plural((renames.len() - limit) as u64, "more rename");
-            out.push(style.dim(&format!("{more}; --limit shows more")));
+            out.push(style.dim(&format!("{more}; --top shows more")));
         }
         for row in others.iter().take(limit) {
             let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
@@ -523,7 +523,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         let words: Vec<&str> =
             differ.map(|(measure, _)| measure.word()).filter(|word| *word != self.by().word()).collect();
         let first = words.first()?;
-        Some(format!("Other figures differ ({}); use --by {first} to see where.", words.join(", ")))
+        Some(format!("Other figures differ ({}); use --metric {first} to see where.", words.join(", ")))
     }
 }
 

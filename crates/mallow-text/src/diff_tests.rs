@@ -55,7 +55,7 @@ fn moved_sites_beyond_the_limit_keep_their_metric() {
     let text = text(&[before, after], &request(DiffOptions::default()));
     assert!(text.contains("moved: 300 allocations at 15 sites, no difference\n"), "{text}");
     assert!(
-        text.contains("\n5 more sites with 100 allocations, no difference; --limit shows more\n"),
+        text.contains("\n5 more sites with 100 allocations, no difference; --top shows more\n"),
         "{text}"
     );
 }
@@ -65,7 +65,7 @@ fn only_another_metric_differs() {
     let before = profile("a", Availability::ALL, &[("x@a.c:1", 5, 10, false)]);
     let after = profile("a", Availability::ALL, &[("x@a.c:1", 5, 12, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
-    assert!(text.contains("\nNo site differs in allocations.\nOther figures differ (bytes, peak); use --by bytes to see where.\n"), "{text}");
+    assert!(text.contains("\nNo site differs in allocations.\nOther figures differ (bytes, peak); use --metric bytes to see where.\n"), "{text}");
 }
 
 #[test]

@@ -122,7 +122,7 @@ impl Page<'_> {
     pub(super) fn more(&self, rows: usize) -> Option<String> {
         let left = rows.saturating_sub(self.limit());
         let sites = crate::plural(left as u64, "more site");
-        (left > 0).then(|| format!("{sites} not shown; use --limit to see more."))
+        (left > 0).then(|| format!("{sites} not shown; use --top to see more."))
     }
 }
 

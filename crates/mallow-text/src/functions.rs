@@ -45,7 +45,7 @@ impl<M: Metric> FunctionTable<M> {
         if !rest.is_empty() {
             let own = rest.iter().fold(0, |sum: u64, row| sum.saturating_add(self.by.of_site(&row.own)));
             let more = plural(rest.len() as u64, "more function");
-            let line = format!("{more} with {} not shown; use --limit to see more", self.percent(own));
+            let line = format!("{more} with {} not shown; use --top to see more", self.percent(own));
             out.push(self.style.dim(&line));
         }
         out

@@ -320,15 +320,15 @@ impl Page<'_> {
         lines
     }
 
-    /// `33 more sites with 30.0% not shown; use --limit to see more.`
+    /// `33 more sites with 30.0% not shown; use --top to see more.`
     fn not_shown(&self, rows: &[&SiteRow], key: SortKey) -> String {
         let sites = plural(rows.len() as u64, "more site");
         if !matches!(key, SortKey::Measure(_)) {
-            return format!("{sites} not shown; use --limit to see more.");
+            return format!("{sites} not shown; use --top to see more.");
         }
         let sum = |sum: u64, row: &&SiteRow| sum.saturating_add(key.of_site(&row.totals));
         let share = self.share(key.weight(), rows.iter().fold(0, sum));
-        format!("{sites} with {share} not shown; use --limit to see more.")
+        format!("{sites} with {share} not shown; use --top to see more.")
     }
 }
 

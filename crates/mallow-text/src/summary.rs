@@ -176,7 +176,7 @@ fn next_lines(next: &[Next], trace: &str, room: usize, style: Style) -> Vec<Stri
         .iter()
         .take(room.min(3))
         .map(|next| match next.sort {
-            Some(measure) => format!("mallow report {} --sort {}", shell_word(trace), measure.word()),
+            Some(measure) => format!("mallow report {} --metric {}", shell_word(trace), measure.word()),
             None => format!("mallow report {}", shell_word(trace)),
         })
         .collect();

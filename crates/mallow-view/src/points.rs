@@ -52,7 +52,7 @@ impl SortKey {
         SortKey::Rate,
     ];
 
-    /// The word for it, which is also the word after `--sort`.
+    /// The word for it, which is also the word after `--metric`.
     pub fn word(self) -> &'static str {
         match self {
             SortKey::Measure(measure) => measure.word(),

@@ -126,7 +126,7 @@ pub(crate) struct LowOutputs {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) plumbing: Vec<String>,
     /// Show at most N stacks for each test (10)
-    #[arg(long, value_name = "N")]
+    #[arg(long = "top", alias = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 

@@ -25,7 +25,7 @@ pub(crate) struct LowDiff {
     #[arg(value_name = "AFTER")]
     pub(crate) after: Option<PathBuf>,
     /// The figure by which sites are new, gone or changed (allocations, or what both files know)
-    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    #[arg(long = "metric", alias = "by", value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) by: Option<AnyMeasure>,
     /// Divide all figures by N, the number of operations that both runs made
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
@@ -39,7 +39,7 @@ pub(crate) struct LowDiff {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,
     /// Show at most N sites in each section (10, all in JSON)
-    #[arg(long, value_name = "N")]
+    #[arg(long = "top", alias = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
     #[command(flatten)]
     pub(crate) process: LowProcess,

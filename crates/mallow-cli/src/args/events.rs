@@ -8,13 +8,13 @@ use clap::Args;
 #[command(next_help_heading = "What happened when")]
 pub(crate) struct LowEvents {
     /// Show live memory, allocations and resident memory over time
-    #[arg(long, conflicts_with_all = TABLES)]
+    #[arg(long, conflicts_with_all = LAYOUTS)]
     pub(crate) timeline: bool,
     /// Show how large blocks are and how long they live
     #[arg(long, conflicts_with_all = TABLES)]
     pub(crate) histogram: bool,
     /// Show what each thread allocated and freed
-    #[arg(long, conflicts_with_all = TABLES)]
+    #[arg(long, conflicts_with_all = LAYOUTS)]
     pub(crate) threads: bool,
     /// Show blocks that realloc resized, by where they were allocated first
     #[arg(long, conflicts_with_all = TABLES)]
@@ -31,3 +31,5 @@ pub(crate) struct LowEvents {
 
 /// The flags that lay out figures over the whole recording.
 const TABLES: [&str; 6] = ["sort", "points", "tree", "per", "functions", "peek"];
+/// Those but for the metric, by which mallow cpu shows threads and time lines too.
+const LAYOUTS: [&str; 5] = ["points", "tree", "per", "functions", "peek"];

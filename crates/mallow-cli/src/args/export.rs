@@ -32,6 +32,6 @@ pub(crate) struct LowExport {
     #[command(flatten)]
     pub(crate) window: LowWindow,
     /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
-    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    #[arg(long = "metric", alias = "measure", value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
 }

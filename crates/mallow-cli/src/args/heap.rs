@@ -31,8 +31,8 @@ pub(crate) struct LowHeapReport {
     /// Show the objects of a class: where they were made, who holds them
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
-    /// Order of the rows
-    #[arg(long, value_name = "KEY", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
+    /// What rows are ordered by
+    #[arg(long = "metric", alias = "sort", value_name = "FIGURE", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
     /// Draw what retains what as a flame graph into FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["object", "class", "json"])]
@@ -64,7 +64,7 @@ pub(crate) enum LowHeapTool {
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowRows {
     /// Rows of each table
-    #[arg(long, value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
+    #[arg(long = "top", alias = "limit", value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
     pub(crate) limit: usize,
     /// Print JSON (docs/schema/heap.json), every row
     #[arg(long)]

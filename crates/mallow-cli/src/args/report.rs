@@ -17,11 +17,11 @@ pub(crate) struct LowReport {
     /// The trace that `mallow record` wrote, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Show the stacks of the top sites by one figure instead of a short table for each
-    #[arg(long, value_name = "FIGURE", value_parser = choice::sort_key())]
+    /// Show the stacks of the top sites by one figure instead of a short table for each; what trees, functions and points are shown by
+    #[arg(long = "metric", alias = "sort", value_name = "FIGURE", value_parser = choice::sort_key())]
     pub(crate) sort: Option<AnySort>,
-    /// mallow cpu: what functions, trees, threads and the time line are shown by, such as blocked
-    #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
+    /// mallow cpu: as --metric, but functions where no other view is asked for
+    #[arg(long, hide = true, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
     /// Show the source lines of a function with what they took or allocated
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
@@ -59,8 +59,8 @@ pub(crate) struct LowReport {
     /// Follow at most N branches inwards, up to 60 [default: 16, 60 in JSON]
     #[arg(long, value_name = "N", requires = "tree", value_parser = clap::value_parser!(u64).range(1..=DEPTH_MAX))]
     pub(crate) depth: Option<u64>,
-    /// Show at most N sites (5 in each short table, 10 with --sort, all in JSON), or N branches of a tree's node
-    #[arg(long, value_name = "N")]
+    /// Show at most N sites (5 in each short table, 10 with --metric, all in JSON), or N branches of a tree's node
+    #[arg(long = "top", alias = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
     /// Divide by N, the number of operations that the program did
     #[arg(long, value_name = "N")]

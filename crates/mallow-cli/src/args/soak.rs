@@ -265,7 +265,7 @@ pub(crate) struct LowSoakOutputs {
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
     /// Show at most N stacks (5)
-    #[arg(long, value_name = "N")]
+    #[arg(long = "top", alias = "limit", value_name = "N")]
     pub(crate) limit: Option<usize>,
 }
 

@@ -129,10 +129,10 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
 /// What was typed that means nothing of a processor's time.
 fn only_heap(low: &LowReport) -> Option<String> {
     if let Some(AnySort::Heap(key)) = low.sort {
-        return Some(format!("--sort {}", key.word()));
+        return Some(format!("--metric {}", key.word()));
     }
     if let Some(AnyMeasure::Heap(measure)) = low.measure {
-        return Some(format!("--measure {}", measure.word()));
+        return Some(format!("--metric {}", measure.word()));
     }
     let events = &low.events;
     let flags = [
@@ -153,10 +153,16 @@ fn only_heap(low: &LowReport) -> Option<String> {
 /// What was typed that means nothing of what allocated.
 fn only_cpu(low: &LowReport) -> Option<String> {
     match low.sort {
-        Some(AnySort::Heap(_)) | None => {}
-        Some(other) => return Some(format!("--sort {}", other.word())),
+        None => {}
+        // Each has figures of its own.
+        Some(AnySort::Heap(key)) if low.events.timeline || low.events.threads => {
+            let view = if low.events.timeline { "--timeline" } else { "--threads" };
+            return Some(format!("--metric {} beside {view}", key.word()));
+        }
+        Some(AnySort::Heap(_)) => {}
+        Some(other) => return Some(format!("--metric {}", other.word())),
     }
-    low.measure.is_some().then(|| "--measure".to_owned())
+    low.measure.map(|measure| format!("--measure {}", measure.word()))
 }
 
 /// Whether sites are laid out by flags for that.
@@ -331,7 +337,7 @@ mod tests {
     #[test]
     fn the_words_behind_sort_are_those_of_the_keys() {
         for key in SortKey::ALL {
-            assert_eq!(report(&format!("--sort {}", key.word())).options.layout, Layout::Stacks(key));
+            assert_eq!(report(&format!("--metric {}", key.word())).options.layout, Layout::Stacks(key));
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     }
     if found.rows.len() > limit {
         out.push(format!(
-            "{} not shown; use --limit to see more.",
+            "{} not shown; use --top to see more.",
             plural((found.rows.len() - limit) as u64, "more thread")
         ));
     }

@@ -136,7 +136,7 @@ fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
         let peak = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.metrics.peak_bytes));
         let end = rest.iter().fold(0u64, |sum, row| sum.saturating_add(row.metrics.end_bytes()));
         out.push(format!(
-            "{:>10}{:>11}  at {} more sites; use --limit to see more",
+            "{:>10}{:>11}  at {} more sites; use --top to see more",
             Bytes(peak).to_string(),
             Bytes(end).to_string(),
             grouped(rest.len() as u64)

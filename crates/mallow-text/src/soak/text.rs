@@ -155,7 +155,7 @@ impl<'a> Page<'a> {
         }
         if growing.more > 0 {
             let stacks = plural(growing.more as u64, "more stack");
-            out.push(format!("{:>6.1}%  {stacks}; use --limit to see more", growing.more_share * 100.0));
+            out.push(format!("{:>6.1}%  {stacks}; use --top to see more", growing.more_share * 100.0));
         }
         out
     }
@@ -287,7 +287,7 @@ impl<'a> Page<'a> {
         if let Some((before, after)) = self.profiles {
             let [before, after] = [before, after].map(|path| shell_word(&path.to_string_lossy()));
             out.push(format!("next: mallow diff {before} {after}"));
-            out.push(format!("      mallow report {after} --sort leaked"));
+            out.push(format!("      mallow report {after} --metric leaked"));
         } else if self.report.edges.is_some() && !self.report.growth.is_empty() {
             out.push(style.dim(
                 "Whole stacks: add -o PREFIX, then mallow diff PREFIX.before.mallow PREFIX.after.mallow",

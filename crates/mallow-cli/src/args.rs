@@ -12,6 +12,7 @@ mod filter;
 mod flamegraph;
 mod gc_log;
 mod generated;
+mod groups;
 mod heap;
 mod import;
 mod record;
@@ -76,7 +77,8 @@ fn bench_share(text: &str) -> Result<f64, String> {
     about = "Shows where a program's memory goes, whether it leaks, and what allocates most.",
     long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
-    after_help = "Example: mallow record -- python3 -c 'print(sorted(range(9)))'",
+    help_template = groups::first_page(),
+    after_help = exit_code::EXAMPLES,
     after_long_help = exit_code::help(),
     arg_required_else_help = true,
     max_term_width = 80
@@ -116,64 +118,94 @@ pub(crate) fn exit_code_of(error: &Error, words: &[OsString]) -> u8 {
 #[derive(Debug, Subcommand)]
 pub(crate) enum LowCommand {
     /// Run a command, record every allocation with its stack, and print a summary
-    #[command(after_help = "Example: mallow record -o app.mallow -- ./app --rows 1000\n\n\
-                            The summary goes to stderr; the program keeps its stdin, stdout and exit status.")]
+    #[command(
+        after_help = "Examples:\n  mallow record ./app --rows 1000\n  mallow record -o app.mallow --force -- ./app\n\n\
+                            The summary goes to stderr; the program keeps its stdin, stdout and exit status."
+    )]
     Record(LowRecord),
     /// Run a command and count its allocations, without stacks
-    #[command(after_help = "Example: mallow stat -r 5 -- ./app --rows 1000\n\n\
-                            The result goes to stderr, with --json to stdout, with -o to the file.")]
+    #[command(
+        after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json -- ./app\n\n\
+                            The result goes to stderr, with --json to stdout, with -o to the file."
+    )]
     Stat(LowStat),
     /// Run a command, or look at a process, and sample where processors spend their time
-    #[command(after_help = "Example: mallow cpu -- ./app --rows 1000\n\n\
-                            The summary goes to stderr; the program keeps its stdin, stdout and exit status.")]
+    #[command(
+        after_help = "Examples:\n  mallow cpu ./app --rows 1000\n  mallow cpu --off-cpu --pid 4242 --duration 10s\n\n\
+                            The summary goes to stderr; the program keeps its stdin, stdout and exit status."
+    )]
     Cpu(LowCpu),
     /// Show what allocated or took time, from a recorded trace or profile
-    #[command(after_help = "Example: mallow report app.4242.mallow --sort leaked")]
+    #[command(
+        after_help = "Examples:\n  mallow report --metric leaked\n  mallow report app.4242.mallow --tree --filter 'module:libapp'"
+    )]
     Report(LowReport),
     /// Show what changed between two profiles
-    #[command(after_help = "Example: mallow diff before.mallow after.mallow --fail-on 'allocations>+1%'\n\n\
-                            Differences are after minus before: what became more has a plus.")]
+    #[command(
+        after_help = "Examples:\n  mallow diff before.mallow after.mallow --metric bytes\n  mallow diff before.mallow after.mallow --fail-on 'allocations>+1%'\n\n\
+                            Differences are after minus before: what became more has a plus."
+    )]
     Diff(LowDiff),
     /// Draw what allocated as a flame graph, or what changed between two profiles
-    #[command(after_help = "Example: mallow flamegraph app.4242.mallow > app.svg\n\n\
-                            The drawing is an SVG file; open it in a browser to zoom and search.")]
+    #[command(
+        after_help = "Examples:\n  mallow flamegraph app.4242.mallow > app.svg\n  mallow flamegraph before.mallow after.mallow -o change.svg\n\n\
+                            The drawing is an SVG file; open it in a browser to zoom and search."
+    )]
     Flamegraph(LowFlamegraph),
     /// Make a trace of another tool's profile, or explain an allocator's statistics
-    #[command(after_help = "Example: mallow import heaptrack.app.4242.zst\n\n\
-                            Every command that takes a trace takes another tool's profile too.")]
+    #[command(
+        after_help = "Examples:\n  mallow import heaptrack.app.4242.zst\n  mallow import massif.out.4242 -o app.mallow\n\n\
+                            Every command that takes a trace takes another tool's profile too."
+    )]
     Import(LowImport),
     /// Write a profile as another tool's file
-    #[command(after_help = "Example: mallow export app.4242.mallow --format pprof -o app.pb.gz")]
+    #[command(
+        after_help = "Examples:\n  mallow export app.4242.mallow --format pprof -o app.pb.gz\n  mallow export --format folded --metric peak | sort"
+    )]
     Export(LowExport),
     /// Run a project's allocation tests and hold them against their baselines
-    #[command(after_help = "Example: mallow check tests/allocations --only 'test_http*'\n\n\
-                            The result goes to stdout, with -o to the file; progress goes to stderr.")]
+    #[command(
+        after_help = "Examples:\n  mallow check tests/allocations --only 'test_http*'\n  mallow check tests/allocations --update\n\n\
+                            The result goes to stdout, with -o to the file; progress goes to stderr."
+    )]
     Check(LowCheck),
     #[cfg(feature = "soak")]
     /// Load a server, look at its memory, and say whether it leaks, and where
     #[command(
-        after_help = "Example: mallow soak --url http://127.0.0.1:8080/hello -- ./server --port 8080\n\n\
+        after_help = "Examples:\n  mallow soak --url http://127.0.0.1:8080/ -- ./server --port 8080\n  mallow soak --url http://127.0.0.1:8080/ --for 8h --svg soak.svg ./server\n\n\
                             The verdict goes to stdout; progress goes to stderr. Exit code 1 says that it leaks, 3 that \
                             it cannot be told."
     )]
     Soak(Box<LowSoak>),
     /// Time commands in turns and say which is faster, how sure that is, and why
-    #[command(after_help = "Example: mallow bench './app-before data.csv' './app-after data.csv'\n\n\
-                            The result goes to stdout; progress goes to stderr. A command line of hyperfine works as it is.")]
+    #[command(
+        after_help = "Examples:\n  mallow bench './app-before data.csv' './app-after data.csv'\n  mallow bench --explain --fail-on 'wall>+3%' './app-before' './app-after'\n\n\
+                            The result goes to stdout; progress goes to stderr. A command line of hyperfine works as it is."
+    )]
     Bench(Box<LowBench>),
     /// Show what lies in a managed heap and who retains it, from a snapshot
-    #[command(after_help = "Example: mallow heap dump.json --class Session")]
+    #[command(
+        after_help = "Examples:\n  mallow heap dump.json --class Session\n  mallow heap dump.hprof --flamegraph held.svg"
+    )]
     Heap(LowHeap),
     /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
-    #[command(after_help = "Example: mallow gc-log gc_trace.log --svg gc_trace.svg")]
+    #[command(
+        after_help = "Examples:\n  mallow gc-log gc_trace.log --svg gc_trace.svg\n  mallow gc-log gc_trace.log --requests served --json"
+    )]
     GcLog(LowGcLog),
     /// Show the version with its commit, its target and what it reads and counts by
-    #[command(after_help = "Example: mallow version --json")]
+    #[command(after_help = "Examples:\n  mallow version\n  mallow version --json")]
     Version(LowVersion),
     /// Print what completes mallow's words in a shell
-    #[command(hide = true)]
+    #[command(
+        hide = true,
+        after_help = "Examples:\n  mallow completions bash > mallow.bash\n  mallow completions zsh > _mallow"
+    )]
     Completions(LowCompletions),
     /// Write a man page for each command
-    #[command(hide = true)]
+    #[command(
+        hide = true,
+        after_help = "Examples:\n  mallow man-pages /usr/local/share/man/man1\n  mallow man-pages ."
+    )]
     ManPages(LowManPages),
 }

@@ -39,10 +39,13 @@ pub(crate) const TABLE: [(u8, &str); 8] = [
     (INTERRUPTED, "ended by Ctrl-C"),
 ];
 
+/// What to begin with.
+pub(crate) const EXAMPLES: &str =
+    "Examples:\n  mallow record python3 -c 'print(sorted(range(9)))'\n  mallow report";
+
 /// The table for `--help`.
 pub(crate) fn help() -> String {
-    let mut text =
-        String::from("Example: mallow record -- python3 -c 'print(sorted(range(9)))'\n\nExit codes:\n");
+    let mut text = format!("{EXAMPLES}\n\nExit codes:\n");
     for (code, meaning) in TABLE {
         text.push_str(&format!("  {code:>3}  {meaning}\n"));
     }

@@ -81,10 +81,10 @@ pub(crate) struct LowBaselines {
     #[arg(long, value_name = "DIR")]
     pub(crate) baselines: Option<PathBuf>,
     /// SwiftNIO's limits, as its Thresholds/*.json has them, or package-benchmark's folder of *.p90.json
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) thresholds: Option<PathBuf>,
     /// Limits made of the output of SwiftNIO's tests
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) thresholds_from_log: Vec<PathBuf>,
     /// Compare with baselines of another kind of machine or runtime too
     #[arg(long)]

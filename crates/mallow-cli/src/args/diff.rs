@@ -58,7 +58,7 @@ pub(crate) struct LowDiff {
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
     /// Print numbers of allocations as another tool's script does
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
+    #[arg(long, hide_short_help = true, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
         "process", "fail_on", "json", "markdown"])]
     pub(crate) compat: Option<Compat>,
 }

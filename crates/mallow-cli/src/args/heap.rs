@@ -47,7 +47,7 @@ pub(crate) struct LowHeapReport {
     #[arg(long, conflicts_with_all = ["object", "class", "flamegraph", "folded", "compat"])]
     pub(crate) histogram: bool,
     /// Print what another tool prints, for scripts that read it
-    #[arg(long, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
+    #[arg(long, hide_short_help = true, value_name = "TOOL", conflicts_with_all = ["object", "class", "json"])]
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
@@ -75,24 +75,30 @@ pub(crate) struct LowRows {
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum LowHeapCommand {
     /// Show what is new in a later snapshot, and with a third what of it stays
-    #[command(after_help = "Example: mallow heap diff before.json after.json later.json")]
+    #[command(
+        after_help = "Examples:\n  mallow heap diff before.json after.json\n  mallow heap diff before.json after.json later.json --holders"
+    )]
     Diff(LowHeapDiff),
     /// Show which classes grow over a series of snapshots
-    #[command(after_help = "Example: mallow heap growth 1.json 2.json 3.json 4.json")]
+    #[command(
+        after_help = "Examples:\n  mallow heap growth 1.json 2.json 3.json 4.json\n  mallow heap growth 1.json 2.json --top 3"
+    )]
     Growth(LowHeapGrowth),
     /// Tell where a process's memory is: managed objects, native blocks, the allocator, stacks, files
-    #[command(after_help = "Example: mallow heap explain dump.json --pid 4242 --malloc-info info.xml")]
+    #[command(
+        after_help = "Examples:\n  mallow heap explain dump.json --pid 4242 --malloc-info info.xml\n  mallow heap explain dump.json --rss 512MiB --json"
+    )]
     Explain(LowHeapExplain),
     /// Make a snapshot: of a process, or of a command that is started so that it can be asked
     #[command(
-        after_help = "Example: mallow heap capture -- bundle exec puma, then mallow heap capture 4242\n\n\
+        after_help = "Examples:\n  mallow heap capture -- bundle exec puma\n  mallow heap capture 4242 -o before.json\n\n\
                             Ruby and Python go on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
                             file is its owner's alone, and never written over another."
     )]
     Capture(LowHeapCapture),
     /// Hold a snapshot against limits; exit code 1 if one fails
     #[command(
-        after_help = "Example: mallow heap check dump.json --max-class Session=100 --max-retained Cache=10MiB"
+        after_help = "Examples:\n  mallow heap check dump.json --max-class Session=100\n  mallow heap check dump.json --max-retained Cache=10MiB --json"
     )]
     Check(LowHeapCheck),
 }
@@ -110,7 +116,7 @@ pub(crate) struct LowHeapDiff {
     #[arg(long, conflicts_with = "compat")]
     pub(crate) holders: bool,
     /// Print what another tool prints, for scripts that read it
-    #[arg(long, value_name = "TOOL", conflicts_with = "json")]
+    #[arg(long, hide_short_help = true, value_name = "TOOL", conflicts_with = "json")]
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) rows: LowRows,

@@ -153,6 +153,7 @@ impl Runner<'_> {
                 own_group: false,
             },
             preload: self.preload,
+            started: None,
         };
         let outcome = record(&options, self.resolve, None)?;
         let told = || error::tail(&output_path);

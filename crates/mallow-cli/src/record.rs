@@ -7,7 +7,8 @@ use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
 use mallow_query::{Failure, Names};
 use mallow_view::{ScriptFrames, Summary};
-use std::path::PathBuf;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
 
 /// Has all names looked up when the command has ended: how many of them are found before is a matter of time, which whoever counts
 /// what mallow itself does cannot have.
@@ -38,6 +39,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         regions: None,
         spawn: SpawnOptions { environment, ..SpawnOptions::default() },
         preload: preload::LIBRARY,
+        started: std::io::stderr().is_terminal().then_some(started),
     };
     let mut names = Names::new();
     let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| names.looking_ahead());
@@ -56,15 +58,24 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         output::warn(&names.warnings());
     }
     ScriptFrames::Folded.keep_in(&mut profile.stacks);
-    let shown = outcome.trace.strip_prefix(".").unwrap_or(&outcome.trace).display().to_string();
+    let shown = shown(&outcome.trace);
     let style = crate::terminal::style(&std::io::stderr());
     output::tell(&mallow_text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }
 
+/// Says where the trace will be, which whoever waits wants to know. A script has no use for it, so it is said on a terminal alone.
+fn started(pid: u32, trace: &Path) {
+    output::tell(&format!("recording {pid} → {}\n", shown(trace)));
+}
+
+fn shown(trace: &Path) -> String {
+    trace.strip_prefix(".").unwrap_or(trace).display().to_string()
+}
+
 /// Every test that records is a test of this: a reader of the trace finds what the summary is made from.
 #[cfg(debug_assertions)]
-fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &std::path::Path) {
+fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &Path) {
     use mallow_profile::ReallocAttribution;
     use mallow_trace::read_file_with;
     let mut read = read_file_with(trace, ReallocAttribution::OwnSite).expect("the trace can be read").profile;

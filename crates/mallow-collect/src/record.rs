@@ -22,7 +22,7 @@ use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Profile};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What to record, and how.
 #[derive(Debug)]
@@ -41,6 +41,8 @@ pub struct RecordOptions {
     pub spawn: SpawnOptions,
     /// The preload library's bytes.
     pub preload: &'static [u8],
+    /// Is told the command's process and its trace once it runs.
+    pub started: Option<fn(u32, &Path)>,
 }
 
 /// What came of it.
@@ -121,6 +123,9 @@ impl Recorder<'_> {
         let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
         let mut command = TracedCommand::start(&launch, &session, &inside, mode, &options.spawn, interrupts)?;
         let named = trace.name_by_process(&options.output, &launch.name(), command.pid());
+        if let (Ok(()), Some(told)) = (&named, options.started) {
+            told(command.pid(), trace.path());
+        }
         let wanted = Wanted {
             events: !options.summary_only,
             threads: true,
@@ -180,7 +185,6 @@ fn outcome(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::path::Path;
 
     fn cannot_be_recorded(directory: &Path, command: &str) -> String {
         let options = RecordOptions {
@@ -191,6 +195,7 @@ mod tests {
             regions: None,
             spawn: SpawnOptions::default(),
             preload: b"",
+            started: None,
         };
         record(&options, &mut |_, _| Vec::new(), None).unwrap_err().to_string()
     }

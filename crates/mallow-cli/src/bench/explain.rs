@@ -54,6 +54,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         regions: None,
         spawn,
         preload: preload::LIBRARY,
+        started: None,
     };
     let mut names = Names::new();
     let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), None)?;

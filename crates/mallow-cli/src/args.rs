@@ -49,7 +49,7 @@ pub(crate) use window::LowWindow;
 
 use crate::exit_code;
 use clap::error::{ContextKind, Error, ErrorKind};
-use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, ColorChoice, CommandFactory, Parser, Subcommand};
 use mallow_base::quantity;
 use std::ffi::OsString;
 
@@ -87,6 +87,9 @@ pub(crate) struct LowArgs {
     /// Columns of a line of text (the terminal's, or COLUMNS; without either, names are whole)
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub(crate) width: Option<u16>,
+    /// Whether text has colours; auto is on a terminal, unless NO_COLOR is set, and anywhere where CLICOLOR_FORCE is
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
+    pub(crate) color: ColorChoice,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
 }

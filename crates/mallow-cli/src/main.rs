@@ -50,6 +50,7 @@ fn main() -> ExitCode {
         }
     };
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
+    terminal::set_colour(args.color);
     let named = newest::name_files(&mut args.command).map_err(Refusal::of_input);
     named.and_then(|()| run(Request::from(args))).map(ExitCode::from).unwrap_or_else(|refusal| {
         output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));

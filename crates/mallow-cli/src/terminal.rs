@@ -1,6 +1,8 @@
 //! How a stream of this process shows text: its width, and whether it has colours.
 
+use clap::ColorChoice;
 use mallow_text::{Style, WIDTH_DEFAULT};
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
@@ -13,22 +15,44 @@ const WIDTH_MAX: usize = 160;
 /// What `--width` said.
 static WIDTH: OnceLock<usize> = OnceLock::new();
 
+/// What `--color` said.
+static COLOUR: OnceLock<ColorChoice> = OnceLock::new();
+
+/// Whether text has colours; only the first call counts.
+pub(crate) fn set_colour(choice: ColorChoice) {
+    let _ = COLOUR.set(choice);
+}
+
 /// Columns of a line whatever the terminal or `COLUMNS` says; only the first call counts.
 pub(crate) fn set_width(columns: usize) {
     let _ = WIDTH.set(columns);
 }
 
-/// The style of an open stream. `NO_COLOR` is obeyed as <https://no-color.org> defines it.
+fn set(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// `NO_COLOR` is obeyed as <https://no-color.org> defines it, `CLICOLOR_FORCE` as <https://bixense.com/clicolors> does, and what was typed before both.
+fn has_colour(is_terminal: bool) -> bool {
+    match COLOUR.get().copied().unwrap_or(ColorChoice::Auto) {
+        ColorChoice::Always => true,
+        ColorChoice::Never => false,
+        ColorChoice::Auto if set("NO_COLOR").is_some() => false,
+        ColorChoice::Auto if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") => true,
+        ColorChoice::Auto => is_terminal && set("TERM").is_some_and(|term| term != "dumb"),
+    }
+}
+
+/// The style of an open stream.
 pub(crate) fn style(stream: &(impl IsTerminal + AsFd)) -> Style {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let colour = has_colour(stream.is_terminal());
     let from_environment = || set("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns > 0);
     let asked: Option<usize> = WIDTH.get().copied().or_else(from_environment);
     if !stream.is_terminal() {
         // A pager or an editor can show lines of any length, and a script wants the name.
         let width = asked.map_or(WIDTH_DEFAULT, |columns| columns.max(WIDTH_MIN));
-        return Style { width, whole_names: asked.is_none(), ..Style::PLAIN };
+        return Style { colour, width, whole_names: asked.is_none() };
     }
-    let colour = set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb");
     let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
     let width = match (asked, columns) {
         (Some(asked), _) => asked.max(WIDTH_MIN),

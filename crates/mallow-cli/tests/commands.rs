@@ -388,3 +388,68 @@ fn the_newest_profile_is_taken_where_none_is_named() {
     // One alone is no pair, and is not filled up.
     assert_eq!(mallow(folder.path(), &["diff", "a.mallow"]).status.code(), Some(2));
 }
+
+/// Runs a line of the shell with a terminal as its stdin, stdout and stderr.
+fn on_a_terminal(folder: &Path, line: &str) -> String {
+    let mut script = Command::new("script");
+    script
+        .args(["--quiet", "--return", "--command", line, "/dev/null"])
+        .current_dir(folder)
+        .env("TERM", "xterm");
+    let output = script.env_remove("NO_COLOR").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    stdout(&output).replace('\r', "")
+}
+
+#[test]
+fn a_recording_says_on_a_terminal_where_its_trace_will_be() {
+    let folder = folder();
+    let line = format!("{} record sh -c 'exec sleep 0.2'", env!("CARGO_BIN_EXE_mallow"));
+    let text = on_a_terminal(folder.path(), &line);
+    let names = files(folder.path());
+    let [name] = names.as_slice() else { panic!("{names:?}") };
+    let pid = name.split('.').nth(1).unwrap();
+    assert_eq!(text.lines().next().unwrap(), format!("recording {pid} → {name}"), "{text}");
+    // With a file that was named, too; and not where nobody reads it.
+    let line = format!("{} record -o t true", env!("CARGO_BIN_EXE_mallow"));
+    assert!(on_a_terminal(folder.path(), &line).lines().next().unwrap().ends_with(" → t"));
+    assert!(
+        !on_a_terminal(folder.path(), &format!("{} 2>said", line.replace("-o t", "-o s")))
+            .contains("recording")
+    );
+    let said = stderr(&mallow(folder.path(), &["record", "-o", "u", "true"]));
+    assert!(!said.contains("recording"), "{said}");
+}
+
+#[test]
+fn colours_are_where_they_are_wanted() {
+    let folder = folder();
+    mallow(folder.path(), &["record", "-o", "t", "sort", "/etc/passwd"]);
+    let is_coloured = |flags: &[&str], variables: &[(&str, &str)]| {
+        let mut report = command(folder.path(), &[&["report", "t"], flags].concat());
+        let output = report.envs(variables.iter().copied()).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        stdout(&output).contains('\x1b')
+    };
+    for (flags, variables, expected) in [
+        (&[][..], &[][..], false),
+        (&["--color", "always"], &[], true),
+        (&["--color=always"], &[("NO_COLOR", "1")], true),
+        (&[], &[("CLICOLOR_FORCE", "1")], true),
+        (&[], &[("CLICOLOR_FORCE", "0")], false),
+        (&[], &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")], false),
+        (&["--color", "never"], &[("CLICOLOR_FORCE", "1")], false),
+        (&["--color", "auto"], &[("NO_COLOR", "")], false),
+    ] {
+        assert_eq!(is_coloured(flags, variables), expected, "{flags:?} {variables:?}");
+    }
+    let on_terminal = |before: &str, after: &str| {
+        let line = format!("{before} {} report t {after}", env!("CARGO_BIN_EXE_mallow"));
+        on_a_terminal(folder.path(), &line).contains('\x1b')
+    };
+    assert!(on_terminal("", "") && on_terminal("NO_COLOR=1", "--color always"));
+    assert!(
+        !on_terminal("NO_COLOR=1", "") && !on_terminal("TERM=dumb", "") && !on_terminal("", "--color never")
+    );
+    assert_eq!(mallow(folder.path(), &["report", "t", "--color", "blue"]).status.code(), Some(2));
+}

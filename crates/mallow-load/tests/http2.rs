@@ -5,9 +5,10 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
+use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target, parse_flow};
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -83,7 +84,11 @@ async fn answer(
 ) -> Result<Response<Full<Bytes>>, Infallible> {
     counts.requests.fetch_add(1, Ordering::SeqCst);
     let line = format!("{} {} {:?}", request.method(), request.uri(), request.headers());
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let cookie = request.headers().get("cookie").and_then(|cookie| cookie.to_str().ok()).unwrap_or_default();
+    let is_login = request.uri().path() == "/login";
     let status = match request.uri().path() {
+        "/account" if cookie != format!("id={query}") => 403,
         "/missing" => 404,
         "/slow" => {
             tokio::time::sleep(Duration::from_secs(5)).await;
@@ -94,6 +99,9 @@ async fn answer(
     let body = request.into_body().collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     *counts.last.lock().unwrap() = format!("{line} {body:?}");
     let mut response = Response::new(Full::new(Bytes::from_static(b"hello")));
+    if is_login {
+        response.headers_mut().insert("set-cookie", format!("id={query}").parse().unwrap());
+    }
     *response.status_mut() = status.try_into().unwrap();
     Ok(response)
 }
@@ -192,4 +200,19 @@ fn a_server_that_speaks_something_else_gives_a_bad_answer() {
     let metrics = Generator::start(load(address, 1)).unwrap().run(Amount::Requests(3), None);
     assert_eq!((metrics.requests, metrics.succeeded), (3, 0));
     assert_eq!(metrics.failures.values().sum::<u64>(), 3, "{:?}", metrics.failures);
+}
+
+#[test]
+fn users_of_a_flow_share_a_connection_and_no_cookie() {
+    let server = Server::start(u64::MAX);
+    let text = "[[step]]\nget = \"/login?u{user}p{pass}\"\ntake.greeting = { regex = \"^hello$\" }\n\
+                [[step]]\nget = \"/account?u{user}p{pass}\"\nheaders = { X-Greeting = \"{greeting}\" }\n";
+    let flow = Some(parse_flow(text, Path::new("flow.toml")).unwrap());
+    let load = Load { flow, targets: Vec::new(), threads: Some(1), ..load(server.address, 7) };
+    let metrics = Generator::start(load).unwrap().run(Amount::Requests(700), None);
+    assert_eq!(
+        (metrics.requests, metrics.succeeded, server.get(|it| &it.connections)),
+        (700, 700, 1),
+        "{metrics:?}"
+    );
 }

@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod cpu;
+mod cpu_java;
 mod cpu_scripts;
 mod cpu_timers;
 mod debuginfod;

@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use sys::bindings::{self, perf_event_attr};
 
 /// Registers that unwinding begins with, by the kernel's numbers: the one in which `vfork` keeps its return address, frame pointer, stack
-/// pointer, instruction pointer.
-const REGISTERS: u64 = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8;
+/// pointer, instruction pointer; and the one in which a JVM's interpreter has its bytecode.
+const REGISTERS: u64 = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 21;
 /// What a sample holds, in the kernel's names.
 const SAMPLE: u64 = (bindings::PERF_SAMPLE_IDENTIFIER
     | bindings::PERF_SAMPLE_IP

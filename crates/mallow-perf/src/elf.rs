@@ -5,7 +5,8 @@ use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian,
     RegisterRule, UnwindContext, UnwindSection, X86_64,
 };
-use object::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef, SegmentFlags, elf};
+use mallow_jvm::Exports;
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SegmentFlags, elf};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::ops::Range;
@@ -34,7 +35,12 @@ pub(crate) struct Binary {
     entry: u64,
     /// musl has no tables for the function in which its threads begin.
     is_musl: bool,
+    /// What a JVM's library exports for its debugger, at addresses as stated in the file.
+    pub(crate) jvm: Option<Exports>,
 }
+
+/// The file of HotSpot's library.
+const JVM_LIBRARY: &str = "libjvm.so";
 
 #[derive(Debug)]
 struct Segment {
@@ -97,6 +103,7 @@ impl Binary {
             build_id: file.build_id().ok().flatten().unwrap_or_default().to_vec(),
             entry: file.entry(),
             is_musl: name.starts_with("ld-musl") || name.starts_with("libc.musl"),
+            jvm: if name == JVM_LIBRARY { exports(&file) } else { None },
         })
     }
 
@@ -163,6 +170,13 @@ impl Binary {
         let entry = header.table()?.fde_for_address(&frames, &bases, svma, EhFrame::cie_from_offset);
         caller_of(&frames, &bases, entry.ok()?, svma)
     }
+}
+
+fn exports<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Exports> {
+    let symbols = file.dynamic_symbols().filter(|symbol| !symbol.is_undefined());
+    let named: FxHashMap<&str, u64> =
+        symbols.filter_map(|symbol| Some((symbol.name().ok()?, symbol.address()))).collect();
+    Exports::of(|name| named.get(name).copied())
 }
 
 type Slice<'a> = gimli::EndianSlice<'a, LittleEndian>;
@@ -255,6 +269,7 @@ mod tests {
             build_id: Vec::new(),
             entry: 0,
             is_musl: false,
+            jvm: None,
         };
         assert_eq!(binary.svma_at(0x12000, 0x1000), Some(0x13000));
         assert_eq!(binary.svma_at(0x13000, 0x1000), Some(0x14000));
@@ -270,7 +285,6 @@ mod tests {
 
     /// Where libc's function is back from its system call, as stated in libc's file.
     fn behind_call(libc: &[u8], function: &str) -> u64 {
-        use object::ObjectSymbol;
         let file = object::File::parse(libc).unwrap();
         let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();
         let text = file.section_by_name(".text").unwrap();

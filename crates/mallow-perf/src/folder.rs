@@ -4,11 +4,13 @@
 //! `exec` throws it away.
 
 mod chain;
+mod java;
 mod names;
 mod scripted;
 mod timed;
 
 use chain::chain_of;
+use java::WithoutLines;
 use names::Names;
 pub(crate) use scripted::Unfinished;
 use scripted::is_interpreter;
@@ -20,7 +22,7 @@ use crate::spaces::{End, Place, Registers, Space, Unwinding};
 use crate::stack_table::{CodePlace, StackTable};
 use crate::waits::{Wait, Waits};
 use linux_perf_event_reader::constants::{
-    PERF_REG_X86_BP, PERF_REG_X86_DI, PERF_REG_X86_IP, PERF_REG_X86_SP,
+    PERF_REG_X86_BP, PERF_REG_X86_DI, PERF_REG_X86_IP, PERF_REG_X86_R13, PERF_REG_X86_SP,
 };
 use linux_perf_event_reader::{ContextSwitchRecord, CpuMode, EventRecord, SampleRecord, TaskWasPreempted};
 use mallow_cpu::{
@@ -28,6 +30,7 @@ use mallow_cpu::{
     ThreadIndex,
 };
 use mallow_jit::jitdump;
+use mallow_jvm::{Jvm, Process};
 use mallow_stacks::ProcessIndex;
 use rustc_hash::FxHashMap;
 
@@ -55,6 +58,8 @@ pub struct Origin {
     pub is_our_kernel: bool,
     /// Whether it was on this machine, where lists of code that programs made still lie.
     pub is_our_machine: bool,
+    /// Whether records come while their processes run, so that what these hold may be read.
+    pub is_now: bool,
 }
 
 /// Code that was mapped before records began.
@@ -73,24 +78,16 @@ pub struct Mapped {
 /// A process while records come.
 #[derive(Default)]
 struct Running {
+    pid: u32,
     index: u32,
     space: Space,
+    jvm: Option<Jvm<Process>>,
     /// The kernel executes its program, and has not got to its first instruction.
     is_beginning: bool,
     /// Its threads that have samples.
     threads: FxHashMap<u32, ThreadIndex>,
     /// Names of threads, whether they have samples or not.
     names: FxHashMap<u32, String>,
-}
-
-impl Place {
-    /// Where it is among all processes.
-    fn of(self, process: u32) -> CodePlace {
-        match self {
-            Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
-            in_file => CodePlace::InFile(in_file),
-        }
-    }
 }
 
 /// Samples as they are folded.
@@ -117,6 +114,7 @@ pub struct Folder {
     pub(crate) scripts: ScriptLogs,
     /// Processes in which an interpreter is mapped, by their index: how many samples they have, and none once somebody looks into them.
     interpreters: FxHashMap<u32, Option<u64>>,
+    without_lines: WithoutLines,
     /// The kernel's own functions that give a processor up: every wait begins there.
     scheduler: std::ops::Range<u64>,
     kernel: KernelNames,
@@ -145,6 +143,7 @@ impl Folder {
             waits: Waits::default(),
             scripts: ScriptLogs::default(),
             interpreters: FxHashMap::default(),
+            without_lines: WithoutLines::default(),
             kernel: KernelNames::default(),
             sees_kernel: false,
             origin,
@@ -213,11 +212,11 @@ impl Folder {
         let names = self.origin.is_our_kernel.then(|| self.kernel.get());
         let at = |(name, offset): &(String, u64)| Some(names?.address(name)? + offset);
         let kernel: Vec<u64> = asleep.kernel.iter().filter_map(at).collect();
-        let registers = Registers { ip: asleep.ip, sp: asleep.sp, bp: 0, di: None };
+        let registers = Registers { ip: asleep.ip, sp: asleep.sp, bp: 0, di: None, r13: None };
         let mut frames = std::mem::take(&mut self.frames);
         self.quality.samples += 1;
         let end = self.unwound(pid, registers, &asleep.stack, &mut frames);
-        self.count(end);
+        self.count(pid, end, &frames);
         let stack = self.folded(process, &frames, &kernel);
         self.frames = frames;
         self.waits.stack(asleep.tid, thread, stack, time_ns);
@@ -288,7 +287,7 @@ impl Folder {
     fn image(&mut self, pid: u32, name: &str) -> Running {
         let index = self.processes.len() as u32;
         self.processes.push(CpuProcess { pid, name: name.to_owned(), program: String::new() });
-        Running { index, ..Running::default() }
+        Running { pid, index, ..Running::default() }
     }
 
     fn comm(&mut self, pid: u32, tid: u32, name: &str, is_exec: bool) {
@@ -321,11 +320,12 @@ impl Folder {
             }
             return;
         }
-        let (space, program) = of_parent.map_or_else(Default::default, |running| {
-            (running.space.clone(), self.processes[running.index as usize].program.clone())
+        let (space, program, jvm) = of_parent.map_or_else(Default::default, |running| {
+            let jvm = running.jvm.as_ref().map(|jvm| jvm.forked(Process::new(pid)));
+            (running.space.clone(), self.processes[running.index as usize].program.clone(), jvm)
         });
         let mut image = self.image(pid, &name.clone().unwrap_or_default());
-        image.space = space;
+        (image.space, image.jvm) = (space, jvm);
         image.names.extend(name.map(|name| (tid, name)));
         self.processes[image.index as usize].program = program;
         self.running.insert(pid, image);
@@ -352,7 +352,10 @@ impl Folder {
         if process.program.is_empty() && path.starts_with('/') && !path.starts_with("//") {
             path.clone_into(&mut process.program);
         }
-        running.space.map(range, offset, path, &mut self.shared);
+        let exports = running.space.map(range, offset, path, &mut self.shared);
+        if let Some(exports) = exports.filter(|_| self.origin.is_now) {
+            running.jvm.get_or_insert_with(|| Jvm::new(exports, Process::new(running.pid)));
+        }
     }
 
     fn thread(&mut self, pid: u32, tid: u32) -> (ThreadIndex, u32) {
@@ -458,6 +461,7 @@ impl Folder {
                 sp: get(PERF_REG_X86_SP)?,
                 bp: get(PERF_REG_X86_BP)?,
                 di: get(PERF_REG_X86_DI),
+                r13: get(PERF_REG_X86_R13),
             })
         });
         let Some(running) = self.running.get_mut(&pid) else { return };
@@ -477,23 +481,28 @@ impl Folder {
                 let used = usize::try_from(*used).unwrap_or(usize::MAX).min(stack.len());
                 let bytes = stack.as_slice();
                 let end = self.unwound(pid, registers, bytes.get(..used).unwrap_or_default(), frames);
-                self.count(end);
+                self.count(pid, end, frames);
             }
             _ if chain.is_empty() => self.quality.kernel_only += 1,
             _ => {
                 let end = running.space.chain(chain, &mut self.shared, frames);
-                self.count(end);
+                self.count(pid, end, frames);
             }
         }
     }
 
     fn unwound(&mut self, pid: u32, registers: Registers, stack: &[u8], frames: &mut Vec<Place>) -> End {
         frames.clear();
-        let Some(running) = self.running.get(&pid) else { return End::Truncated };
-        running.space.unwind(registers, stack, self.origin.stack_bytes, &mut self.shared, frames)
+        let Some(running) = self.running.get_mut(&pid) else { return End::Truncated };
+        let (stack_bytes, shared) = (self.origin.stack_bytes, &mut self.shared);
+        if let Some(jvm) = &mut running.jvm {
+            jvm.begin(self.last_ns);
+        }
+        running.space.unwind(registers, stack, stack_bytes, running.jvm.as_mut(), shared, frames)
     }
 
-    fn count(&mut self, end: End) {
+    fn count(&mut self, pid: u32, end: End, frames: &[Place]) {
+        self.count_without_lines(pid, frames);
         match end {
             End::Whole => self.quality.whole += 1,
             End::TooDeep => self.quality.too_deep += 1,
@@ -509,7 +518,7 @@ impl Folder {
             dumps: &self.dumps,
             is_our_kernel: self.origin.is_our_kernel,
             is_our_machine: self.origin.is_our_machine,
-            scripts: &self.scripts,
+            script_frames: &self.shared.script_frames,
         };
         let mut kept = FxHashMap::default();
         let mut kernel = self.kernel;

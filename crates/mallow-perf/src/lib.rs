@@ -9,7 +9,7 @@
 //! This crate must never decide what is shown, nor look up names of functions.
 //!
 //! In the order of reading:
-//! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where), `elf`
+//! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where; through a JVM's code by `mallow-jvm`), `elf`
 //!   (the tables of a file), `stack_table` (stacks without doubles), `waits` (time off the processors), `kernel_names`;
 //! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that wait when it begins (`asleep`), and the loop
 //!   around them (`sampler`); what is mapped in a process that runs (`maps`);

@@ -170,6 +170,7 @@ fn origin(granted: &Granted, options: &SamplingOptions) -> Origin {
         summary_only: options.summary_only,
         is_our_kernel: true,
         is_our_machine: true,
+        is_now: true,
     }
 }
 
@@ -499,6 +500,7 @@ impl Sampler {
         if !self.leaves_alone {
             self.note_not_looked_into();
         }
+        self.notes.extend(self.folder.java_sentences());
         let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.folder.end(self.began_ns.saturating_add(duration));
         let lost = |is_of_wait: bool| -> u64 {

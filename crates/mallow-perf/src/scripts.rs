@@ -2,8 +2,7 @@
 
 use crate::memory::{Memory, RegionLog};
 use crate::spaces::{FileIndex, Place, Space};
-use mallow_base::Frame;
-use mallow_scripts::{Scripts, entries, weave};
+use mallow_scripts::{FrameTable, Scripts, entries, weave};
 use mallow_wire::script::{is_script_key, script_frame};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
@@ -30,19 +29,12 @@ struct Logged {
 #[derive(Default)]
 pub(crate) struct ScriptLogs {
     regions: FxHashMap<u32, Logged>,
-    frames: Vec<Frame>,
-    numbers: FxHashMap<Frame, u32>,
     /// Stacks with a script, and those of them whose calls of the interpreter are not one for one.
     pub(crate) stacks: u64,
     pub(crate) uneven: u64,
 }
 
 impl ScriptLogs {
-    /// The frame with a number.
-    pub(crate) fn frame(&self, number: u32) -> Option<&Frame> {
-        self.frames.get(number as usize)
-    }
-
     /// What a process has logged by now; nothing when its region cannot be mapped.
     pub(crate) fn read(&mut self, region: u32, memory: &Memory) {
         if !self.regions.contains_key(&region)
@@ -79,6 +71,7 @@ impl ScriptLogs {
         native: &[Place],
         script: &[u64],
         space: Option<&Space>,
+        table: &mut FrameTable,
     ) -> Vec<Woven> {
         let all = |native: &[Place]| (0..native.len()).map(Woven::Native).collect();
         let Some(logged) = self.regions.get_mut(&region) else { return all(native) };
@@ -100,19 +93,17 @@ impl ScriptLogs {
         // The interpreter has been called and has no frame yet, or none any more.
         let is_between = calls == entered + 1 && interprets(0);
         let woven = weave(&keys, script, |key| interprets(key) && !(is_between && key == 0));
-        let (frames, numbers) = (&mut self.frames, &mut self.numbers);
         let shown = woven.into_iter().map(|key| {
             if !is_script_key(key) {
                 return Woven::Native(key as usize);
             }
             // Whether it is an entry changes nothing of what it is.
-            Woven::Script(*logged.numbers.entry(key).or_insert_with(|| {
-                let frame = logged.scripts.frame(key).unwrap_or_default();
-                *numbers.entry(frame).or_insert_with_key(|frame| {
-                    frames.push(frame.clone());
-                    frames.len() as u32 - 1
-                })
-            }))
+            Woven::Script(
+                *logged
+                    .numbers
+                    .entry(key)
+                    .or_insert_with(|| table.number(logged.scripts.frame(key).unwrap_or_default())),
+            )
         });
         shown.collect()
     }

@@ -3,7 +3,10 @@
 use crate::elf::{Binaries, Binary, Bytes, Start};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Unwinder};
+use mallow_jvm::{At, Exports, Jvm, Process};
+use mallow_scripts::FrameTable;
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -24,6 +27,8 @@ pub(crate) enum Place {
     InFile(FileIndex, u64),
     /// In code without a file.
     Anonymous(u64),
+    /// In a method of Java, by the frame's number in the table of scripts' frames.
+    Script(u32),
 }
 
 /// Registers with which unwinding begins.
@@ -34,6 +39,8 @@ pub(crate) struct Registers {
     pub(crate) bp: u64,
     /// Not every recording has it.
     pub(crate) di: Option<u64>,
+    /// Nor this one.
+    pub(crate) r13: Option<u64>,
 }
 
 /// A piece of code in memory.
@@ -73,9 +80,21 @@ pub(crate) struct Unwinding {
     /// Whether a program or a thread starts at an address at which stacks ended.
     starts: FxHashMap<(FileIndex, u64), Start>,
     /// Where the frames of the stack at hand are.
-    lookups: Vec<u64>,
+    steps: Vec<Step>,
+    /// The frames of scripts and of Java, of all processes.
+    pub(crate) script_frames: FrameTable,
     cache: Option<Box<CacheX86_64>>,
     changes: u32,
+}
+
+/// A frame of machine code on the stack at hand.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// An address within it, or within its call.
+    lookup: u64,
+    sp: u64,
+    /// How many frames are shown up to it.
+    frames: usize,
 }
 
 /// A file that was mapped.
@@ -86,10 +105,16 @@ pub(crate) struct MappedFile {
 }
 
 impl Space {
-    /// Adds code that was mapped; what was there before is gone.
-    pub(crate) fn map(&mut self, range: Range<u64>, offset: u64, path: &str, shared: &mut Unwinding) {
+    /// Adds code that was mapped; what was there before is gone. Gives what a JVM's library exports for its debugger, if it is one.
+    pub(crate) fn map(
+        &mut self,
+        range: Range<u64>,
+        offset: u64,
+        path: &str,
+        shared: &mut Unwinding,
+    ) -> Option<Exports> {
         if range.is_empty() {
-            return;
+            return None;
         }
         self.unmap(&range, shared);
         let Some(binary) = shared.binaries.get(path) else {
@@ -99,14 +124,16 @@ impl Space {
                 let to_svma = offset.wrapping_sub(range.start);
                 self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary: None });
             }
-            return;
+            return None;
         };
-        let Some(svma) = binary.svma_at(offset, range.end - range.start) else { return };
+        let svma = binary.svma_at(offset, range.end - range.start)?;
         let file = shared.file(path, &binary.build_id);
         self.unwinder.add_module(binary.module(range.clone(), svma));
         shared.changed();
         let to_svma = svma.wrapping_sub(range.start);
+        let exports = binary.jvm.map(|exports| exports.moved(to_svma.wrapping_neg()));
         self.mappings.insert(range.start, Mapping { end: range.end, file, to_svma, binary: Some(binary) });
+        exports
     }
 
     fn unmap(&mut self, range: &Range<u64>, shared: &mut Unwinding) {
@@ -160,30 +187,34 @@ impl Space {
         registers: Registers,
         stack: &[u8],
         asked: usize,
+        mut jvm: Option<&mut Jvm<Process>>,
         shared: &mut Unwinding,
         frames: &mut Vec<Place>,
     ) -> End {
         let first = frames.len();
-        let end = self.walk(registers, stack, asked, shared, frames);
+        let end = self.walk(registers, stack, asked, jvm.as_deref_mut(), shared, frames);
         if end != End::Truncated {
             return end;
         }
-        let lookups = std::mem::take(&mut shared.lookups);
-        let start = lookups.iter().position(|lookup| self.start(*lookup, shared) == Start::Here);
-        let handler = lookups.iter().position(|lookup| {
-            let mapping = self.find(*lookup).and_then(|it| Some((it.binary.as_ref()?, it.to_svma)));
-            mapping.is_some_and(|(binary, to_svma)| binary.is_behind_handler(lookup.wrapping_add(to_svma)))
+        let steps = std::mem::take(&mut shared.steps);
+        let start = steps.iter().position(|step| self.start(step.lookup, shared) == Start::Here);
+        let handler = steps.iter().position(|step| {
+            let mapping = self.find(step.lookup).and_then(|it| Some((it.binary.as_ref()?, it.to_svma)));
+            mapping
+                .is_some_and(|(binary, to_svma)| binary.is_behind_handler(step.lookup.wrapping_add(to_svma)))
         });
-        shared.lookups = lookups;
-        if let Some(at) = handler.filter(|at| start.is_none_or(|start| *at < start)) {
-            frames.truncate(first + at + 1);
-            let Some((before, above)) = self.interrupted(registers, stack, at, shared) else { return end };
+        let of_handler = handler.filter(|at| start.is_none_or(|start| *at < start)).map(|at| steps[at]);
+        let start = start.map(|at| steps[at]);
+        shared.steps = steps;
+        if let Some(handler) = of_handler {
+            frames.truncate(handler.frames);
+            let Some((before, above)) = interrupted(registers.sp, stack, handler.sp) else { return end };
             let stack = stack.get(above..).unwrap_or_default();
-            return self.unwind(before, stack, asked.saturating_sub(above), shared, frames);
+            return self.unwind(before, stack, asked.saturating_sub(above), jvm, shared, frames);
         }
         // Where a program starts without tables, the unwinder goes on into what lies on the stack there.
         if let Some(start) = start {
-            frames.truncate(first + start + 1);
+            frames.truncate(start.frames);
             return End::Whole;
         }
         let Some(mapping) = self.find(registers.ip) else { return end };
@@ -196,41 +227,11 @@ impl Space {
         match registers.di {
             Some(caller) if binary.has_caller_in_register(svma) => {
                 frames.truncate(first + 1);
-                let of_caller = Registers { ip: caller.wrapping_sub(1), di: None, ..registers };
-                self.unwind(of_caller, stack, asked, shared, frames)
+                let of_caller = Registers { ip: caller.wrapping_sub(1), di: None, r13: None, ..registers };
+                self.unwind(of_caller, stack, asked, jvm, shared, frames)
             }
             _ => end,
         }
-    }
-
-    /// The registers of what a signal interrupted, which lie on the stack where frame `at` returns from its handler, and how far up in the copy
-    /// of the stack that is. None where it was another stack.
-    fn interrupted(
-        &self,
-        registers: Registers,
-        stack: &[u8],
-        at: usize,
-        shared: &mut Unwinding,
-    ) -> Option<(Registers, usize)> {
-        // In the kernel's `struct ucontext`, which is what the stack pointer points at.
-        const DI: u64 = 104;
-        const BP: u64 = 120;
-        const SP: u64 = 160;
-        const IP: u64 = 168;
-        let mut read = |address: u64| word(stack, registers.sp, address).ok_or(());
-        let cache = shared.cache.get_or_insert_default();
-        let mut frame = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp);
-        let mut address = FrameAddress::from_instruction_pointer(registers.ip);
-        for _ in 0..at {
-            let caller = self.unwinder.unwind_frame(address, &mut frame, cache, &mut read).ok()??;
-            address = FrameAddress::from_return_address(caller)?;
-        }
-        let saved = |offset| read(frame.sp().checked_add(offset).ok_or(())?);
-        let sp = saved(SP).ok()?;
-        let before = Registers { ip: saved(IP).ok()?, sp, bp: saved(BP).ok()?, di: saved(DI).ok() };
-        let above = usize::try_from(sp.checked_sub(registers.sp)?).ok()?;
-        // What it interrupted lies further out, so this comes to an end.
-        (above > 0 && above <= stack.len()).then_some((before, above))
     }
 
     fn walk(
@@ -238,41 +239,111 @@ impl Space {
         registers: Registers,
         stack: &[u8],
         asked: usize,
+        mut jvm: Option<&mut Jvm<Process>>,
         shared: &mut Unwinding,
         frames: &mut Vec<Place>,
     ) -> End {
-        let mut is_beyond = false;
-        let mut read = |address: u64| {
+        let is_beyond = Cell::new(false);
+        let read = |address: u64| {
             let word = word(stack, registers.sp, address);
-            is_beyond |= word.is_none() && address >= registers.sp;
-            word.ok_or(())
+            is_beyond.set(is_beyond.get() || word.is_none() && address >= registers.sp);
+            word
         };
-        let cache = shared.cache.get_or_insert_default();
-        let start = UnwindRegsX86_64::new(registers.ip, registers.sp, registers.bp);
-        let mut iterator = self.unwinder.iter_frames(registers.ip, start, cache, &mut read);
-        let mut outermost = registers.ip;
-        shared.lookups.clear();
+        let Unwinding { steps, cache, script_frames, .. } = shared;
+        let cache = cache.get_or_insert_default();
+        let mut at =
+            At { pc: registers.ip, sp: registers.sp, bp: registers.bp, r13: registers.r13, is_exact: true };
+        steps.clear();
         let is_ended = loop {
-            match iterator.next() {
-                Ok(Some(frame)) => {
-                    outermost = lookup_of(frame);
-                    frames.push(self.place(outermost));
-                    shared.lookups.push(outermost);
-                    if frames.len() >= FRAMES_MAX {
-                        break false;
-                    }
+            let (lookup, sp) = (if at.is_exact { at.pc } else { at.pc.wrapping_sub(1) }, at.sp);
+            let next = match jvm.as_deref_mut().filter(|jvm| jvm.holds(at.pc)) {
+                Some(jvm) => java_step(jvm, &at, &read, script_frames, frames),
+                None => Java::Unknown,
+            };
+            let next = match next {
+                Java::Left(caller) => Ok(Some(caller)),
+                Java::Lost => Err(()),
+                Java::Unknown => {
+                    frames.push(self.place(lookup));
+                    native_step(&self.unwinder, &at, &read, cache)
                 }
-                Ok(None) => break true,
-                Err(_) => break false,
+            };
+            steps.push(Step { lookup, sp, frames: frames.len() });
+            match next {
+                Ok(Some(caller)) if frames.len() < FRAMES_MAX => at = caller,
+                next => break next == Ok(None),
             }
         };
+        let outermost = steps.last().map_or(registers.ip, |step| step.lookup);
         // That the unwinder is content proves nothing: without tables it follows what it takes for frame pointers.
         let at_start = self.start(outermost, shared) != Start::No;
-        match (at_start, is_beyond && stack.len() + 64 >= asked) {
-            (true, _) if is_ended || !is_beyond => End::Whole,
+        match (at_start, is_beyond.get() && stack.len() + 64 >= asked) {
+            (true, _) if is_ended || !is_beyond.get() => End::Whole,
             (_, true) => End::TooDeep,
             _ => End::Truncated,
         }
+    }
+}
+
+/// The registers of what a signal interrupted, which lie on the stack at `sp` where the kernel returns from its handler, and how far up in the copy
+/// of the stack, which begins at `from`, that is. None where it was another stack.
+fn interrupted(from: u64, stack: &[u8], sp: u64) -> Option<(Registers, usize)> {
+    // In the kernel's `struct ucontext`, which is what the stack pointer points at.
+    const R13: u64 = 80;
+    const DI: u64 = 104;
+    const BP: u64 = 120;
+    const SP: u64 = 160;
+    const IP: u64 = 168;
+    let saved = |offset| word(stack, from, sp.checked_add(offset)?);
+    let before = Registers { ip: saved(IP)?, sp: saved(SP)?, bp: saved(BP)?, di: saved(DI), r13: saved(R13) };
+    let above = usize::try_from(before.sp.checked_sub(from)?).ok()?;
+    // What it interrupted lies further out, so this comes to an end.
+    (above > 0 && above <= stack.len()).then_some((before, above))
+}
+
+/// Goes from a frame of a file's code to its caller; none where there is none.
+fn native_step(
+    unwinder: &UnwinderX86_64<Bytes>,
+    at: &At,
+    read: &impl Fn(u64) -> Option<u64>,
+    cache: &mut CacheX86_64,
+) -> Result<Option<At>, ()> {
+    let address = match at.is_exact {
+        true => FrameAddress::from_instruction_pointer(at.pc),
+        false => FrameAddress::from_return_address(at.pc).ok_or(())?,
+    };
+    let mut registers = UnwindRegsX86_64::new(at.pc, at.sp, at.bp);
+    let mut read = |address| read(address).ok_or(());
+    match unwinder.unwind_frame(address, &mut registers, cache, &mut read) {
+        Ok(Some(0)) | Err(_) => Err(()),
+        Ok(Some(pc)) => Ok(Some(At { pc, sp: registers.sp(), bp: registers.bp(), ..At::default() })),
+        Ok(None) => Ok(None),
+    }
+}
+
+/// What comes of leaving a frame in code that a JVM made.
+enum Java {
+    Left(At),
+    /// Its methods are known, and the caller is not.
+    Lost,
+    /// Nothing is known of it.
+    Unknown,
+}
+
+fn java_step(
+    jvm: &mut Jvm<Process>,
+    at: &At,
+    read: &impl Fn(u64) -> Option<u64>,
+    table: &mut FrameTable,
+    frames: &mut Vec<Place>,
+) -> Java {
+    let mut stood = Vec::new();
+    let caller = jvm.step(at, read, table, &mut stood);
+    frames.extend(stood.iter().map(|number| Place::Script(*number)));
+    match caller {
+        Some(caller) => Java::Left(caller),
+        None if stood.is_empty() => Java::Unknown,
+        None => Java::Lost,
     }
 }
 
@@ -281,13 +352,6 @@ fn word(stack: &[u8], start: u64, address: u64) -> Option<u64> {
     let offset = usize::try_from(address.checked_sub(start)?).ok()?;
     let bytes = stack.get(offset..offset.checked_add(8)?)?;
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
-}
-
-fn lookup_of(frame: FrameAddress) -> u64 {
-    match frame {
-        FrameAddress::InstructionPointer(address) => address,
-        FrameAddress::ReturnAddress(address) => address.get() - 1,
-    }
 }
 
 impl Unwinding {

@@ -21,6 +21,17 @@ pub(crate) enum CodePlace {
     Script(u32),
 }
 
+impl Place {
+    /// Where it is among all processes.
+    pub(crate) fn of(self, process: u32) -> CodePlace {
+        match self {
+            Place::Script(number) => CodePlace::Script(number),
+            Place::Anonymous(avma) => CodePlace::Anonymous(process, avma),
+            in_file => CodePlace::InFile(in_file),
+        }
+    }
+}
+
 /// Stacks.
 #[derive(Debug, Default)]
 pub(crate) struct StackTable {
@@ -76,7 +87,7 @@ impl StackTable {
                 CodePlace::InFile(Place::Anonymous(avma))
                 | CodePlace::Anonymous(_, avma)
                 | CodePlace::Kernel(avma) => (Address::Anonymous { avma }, avma, None),
-                CodePlace::Script(_) => (Address::Unknown, 0, None),
+                CodePlace::Script(_) | CodePlace::InFile(Place::Script(_)) => (Address::Unknown, 0, None),
             };
             let nameless = || Frame {
                 function: format!("{shown:#x}"),

@@ -31,8 +31,9 @@ const TIMERS: &str = "timers";
 /// Slots for each processor: what comes while nobody reads for half a second.
 const SLOTS_EACH: usize = 128;
 const SLOTS_MAX: usize = 4096;
-/// So often what a process has mapped is looked up at most.
+/// So often what a process has mapped is looked up at most, and where the last look brought nothing new and a stack went on all the same.
 const LOOK_UP_NS: u64 = 100_000_000;
+const LOOK_UP_SETTLED_NS: u64 = 3_000_000_000;
 /// Room for the frames of a script, however little of a stack is wanted.
 const ROOM_BYTES_MIN: u32 = 16 << 10;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -111,6 +112,7 @@ fn origin(options: &SamplingOptions, frequency_hz: u64) -> Origin {
         summary_only: options.summary_only,
         is_our_kernel: true,
         is_our_machine: true,
+        is_now: true,
         ..Origin::default()
     }
 }
@@ -143,8 +145,8 @@ struct Timed {
     began_unix_ns: u64,
     /// The end of a text of a process whose rest is still to come.
     cut_texts: FxHashMap<u32, String>,
-    /// From when on what a process has mapped may be looked up again.
-    looked_up_ns: FxHashMap<u32, u64>,
+    /// When what a process has mapped was looked up last, how many pieces of code that were, and whether these were as many as before.
+    looked_up: FxHashMap<u32, LookedUp>,
     /// The script's frames of the sample that comes next, by thread.
     scripts: FxHashMap<u32, ScriptNote>,
     asked: Vec<u32>,
@@ -163,7 +165,7 @@ impl Timed {
             began: Instant::now(),
             began_unix_ns: u64::try_from(since.as_nanos()).unwrap_or(0),
             cut_texts: FxHashMap::default(),
-            looked_up_ns: FxHashMap::default(),
+            looked_up: FxHashMap::default(),
             scripts: FxHashMap::default(),
             asked: Vec::new(),
             seen_ns: 0,
@@ -179,7 +181,7 @@ impl Timed {
                     self.processes += 1;
                     self.folder.begins(&taken.note, &name);
                     self.cut_texts.remove(&taken.note.pid);
-                    self.looked_up_ns.remove(&taken.note.pid);
+                    self.looked_up.remove(&taken.note.pid);
                     self.maps(&taken);
                 }
                 MORE => self.maps(&taken),
@@ -228,15 +230,17 @@ impl Timed {
             return;
         }
         self.seen_ns = self.seen_ns.saturating_add(cpu_ns);
-        let again_ns = self.looked_up_ns.entry(pid).or_insert(0);
+        let looked_up = self.looked_up.entry(pid).or_default();
         let script = self.scripts.remove(&taken.note.tid).filter(|script| script.time_ns == time_ns);
         let script = script.as_ref().map(|script| (script, &self.memory));
-        self.folder.by_timer(&taken.note, name, &taken.copy, script, || {
-            if *again_ns > time_ns {
+        self.folder.by_timer(&taken.note, name, &taken.copy, script, |is_cut| {
+            if looked_up.is_enough(is_cut, time_ns) {
                 return Vec::new();
             }
-            *again_ns = time_ns.saturating_add(LOOK_UP_NS);
-            maps_of(pid)
+            let mapped = maps_of(pid);
+            let is_settled = mapped.len() == looked_up.mapped;
+            *looked_up = LookedUp { time_ns, mapped: mapped.len(), is_settled };
+            mapped
         });
     }
 
@@ -258,11 +262,28 @@ impl Timed {
         notes.extend(self.folder.scripts.sentences(|region| {
             self.memory.regions().get(region as usize).map_or(0, |of| of.pid.load(Ordering::Relaxed))
         }));
+        notes.extend(self.folder.java_sentences());
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
         let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration_ns));
         remove_lists(&self.asked, self.began_unix_ns);
         Outcome { sampled, pid, exit: None, interrupted, notes, collector_cpu }
+    }
+}
+
+/// The last look at what a process has mapped.
+#[derive(Clone, Copy, Default)]
+struct LookedUp {
+    time_ns: u64,
+    mapped: usize,
+    is_settled: bool,
+}
+
+impl LookedUp {
+    /// Whether it will do for a sample, whose stack is cut or goes on through code that nobody told of.
+    fn is_enough(self, is_cut: bool, now_ns: u64) -> bool {
+        let again_ns = if self.is_settled && !is_cut { LOOK_UP_SETTLED_NS } else { LOOK_UP_NS };
+        now_ns < self.time_ns.saturating_add(again_ns)
     }
 }
 
@@ -300,6 +321,17 @@ fn notes(processes: u64, [threads_without, processes_filtered, late]: [u64; 3]) 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_mapped_is_looked_up_more_often_where_it_is_missed() {
+        let new = LookedUp { time_ns: LOOK_UP_NS, mapped: 7, is_settled: false };
+        let settled = LookedUp { is_settled: true, ..new };
+        let (soon, later) = (2 * LOOK_UP_NS, LOOK_UP_NS + LOOK_UP_SETTLED_NS);
+        assert!(new.is_enough(true, soon - 1) && !new.is_enough(true, soon) && !new.is_enough(false, soon));
+        assert!(!settled.is_enough(true, soon) && settled.is_enough(false, later - 1));
+        assert!(!settled.is_enough(false, later));
+        assert!(!LookedUp::default().is_enough(true, LOOK_UP_NS));
+    }
 
     #[test]
     fn what_was_not_sampled_is_said() {

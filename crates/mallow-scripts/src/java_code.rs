@@ -4,6 +4,7 @@
 //! behind 255 as two numbers of one to five bytes, until a byte of 0 (`constMethod.hpp`, `compressedStream.hpp`).
 
 use crate::code_log::Code;
+use mallow_base::{Frame, Language};
 
 /// In place of an index of bytecode: the frame is at none.
 const NO_BYTECODE: u32 = mallow_wire::script::PLACE_MAX;
@@ -18,7 +19,10 @@ pub(crate) fn method(logged: Code) -> Code {
     let folder = class.rsplit_once('/').map(|(folder, _)| format!("{folder}/")).unwrap_or_default();
     let file = if logged.file.is_empty() { String::new() } else { folder + &logged.file };
     let name = format!("{}.{}", class_name(&class), logged.name);
-    let lines = lines(table, u32::from(version >= NO_ZEROS_SINCE));
+    let mut lines = lines(table, u32::from(version >= NO_ZEROS_SINCE));
+    // Of two that begin at the same place the first counts.
+    lines.sort_by_key(|[bytecode, _]| *bytecode);
+    lines.dedup_by_key(|[bytecode, _]| *bytecode);
     let lines = lines.into_iter().flatten().flat_map(u32::to_le_bytes).collect();
     Code { file, name, lines, ..logged }
 }
@@ -82,11 +86,43 @@ fn signed(bytes: &mut impl Iterator<Item = u8>, lowest: u32) -> Option<i64> {
 
 /// The line of a bytecode: that of the entry which begins last at or before it, as the JVM itself has it.
 pub(crate) fn line(lines: &[u8], bytecode: u32) -> Option<u32> {
-    let word = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().unwrap_or_default());
-    let entries = lines.chunks_exact(8).map(|entry| (word(&entry[..4]), word(&entry[4..])));
-    let begun = entries.filter(|(begin, _)| bytecode != NO_BYTECODE && *begin <= bytecode);
-    // Of two that begin at the same place the first counts.
-    begun.reduce(|best, next| if next.0 > best.0 { next } else { best }).map(|(_, line)| line)
+    let (entries, _) = lines.as_chunks::<8>();
+    let word = |entry: &[u8; 8], at: usize| entry[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+    let behind = entries.partition_point(|entry| word(entry, 0) <= bytecode);
+    let last = entries.get(behind.checked_sub(1)?).filter(|_| bytecode != NO_BYTECODE)?;
+    Some(word(last, 4))
+}
+
+/// A method of Java that was read where the JVM keeps it.
+#[derive(Clone, Debug)]
+pub struct JavaMethod(Code);
+
+impl JavaMethod {
+    /// A method as the JVM of this version has it: its class's name as in a class file, its own, its file's, which may be empty, and its table of lines with what may
+    /// follow it.
+    pub fn new(version: u32, class: &[u8], name: &[u8], file: &[u8], table: &[u8]) -> JavaMethod {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let lines = [&(class.len() as u64).to_le_bytes()[..], class, table].concat();
+        let (file, name) = (text(file), text(name));
+        JavaMethod(method(Code { version: version << 8, file, name, lines, ..Code::default() }))
+    }
+
+    /// The frame at a bytecode, by its index; none for no bytecode.
+    pub fn frame(&self, bytecode: Option<u32>) -> Frame {
+        let JavaMethod(code) = self;
+        Frame {
+            function: code.name.clone(),
+            file: Some(code.file.clone()).filter(|file| !file.is_empty()),
+            line: line(&code.lines, bytecode.unwrap_or(NO_BYTECODE)).filter(|line| *line > 0),
+            language: Language::Java,
+            ..Frame::default()
+        }
+    }
+
+    /// About how many bytes of memory this takes.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<JavaMethod>() + self.0.file.len() + self.0.name.len() + self.0.lines.len()
+    }
 }
 
 #[cfg(test)]
@@ -94,9 +130,7 @@ mod tests {
     use super::*;
 
     fn logged(class: &str, version: u32, table: &[u8]) -> Code {
-        let lines = [&(class.len() as u64).to_le_bytes()[..], class.as_bytes(), table].concat();
-        let (file, name) = ("Cart.java".into(), "add".into());
-        method(Code { version: version << 8, file, name, lines, ..Code::default() })
+        JavaMethod::new(version, class.as_bytes(), b"add", b"Cart.java", table).0
     }
 
     #[test]
@@ -136,7 +170,19 @@ mod tests {
                 "{version}"
             );
             assert_eq!(at(NO_BYTECODE), None);
+            let method = JavaMethod::new(version, b"a/Cart", b"add", b"Cart.java", &table);
+            let frame = method.frame(Some(5));
+            let shown = (frame.function.as_str(), frame.file.as_deref(), frame.line);
+            assert_eq!(shown, ("a.Cart.add", Some("a/Cart.java"), Some(14)));
+            assert_eq!((method.frame(None).line, frame.language), (None, Language::Java));
         }
+        // Entries that go back, and two at one place.
+        let table = [5 << 3 | 7, 1, 255, 3, 4];
+        let code = logged("Cart", 17, &table);
+        assert_eq!(
+            [2, 3, 4, 5, 9].map(|at| line(&code.lines, at)),
+            [None, Some(10), Some(10), Some(7), Some(7)]
+        );
         assert_eq!(line(&[], 0), None);
         assert_eq!(lines(&[255, 255], 0), Vec::<[u32; 2]>::new(), "damaged");
     }

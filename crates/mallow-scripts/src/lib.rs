@@ -4,14 +4,17 @@
 //! frames are shown, nor know what was counted at them.
 //!
 //! In reading order: `code_log` (records as values), `code_lines` and `java_code` (the line of a place), `scripts` (what a process's log says),
-//! `weave` (two stacks as one).
+//! `weave` (two stacks as one), `frame_table` (frames without doubles).
 
 mod code_lines;
 mod code_log;
+mod frame_table;
 mod java_code;
 mod scripts;
 mod weave;
 
 pub use code_log::{CodeLog, Logged};
-pub use scripts::Scripts;
+pub use frame_table::FrameTable;
+pub use java_code::JavaMethod;
+pub use scripts::{Scripts, unread_sentence};
 pub use weave::{entries, weave};

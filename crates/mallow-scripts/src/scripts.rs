@@ -142,8 +142,11 @@ impl Scripts {
     pub fn sentences(&self, pid: u32, log: &impl CodeLog) -> Vec<String> {
         use std::sync::atomic::Ordering::Relaxed;
         let scripts = log.counted();
-        let mut sentences: Vec<String> =
-            self.unread.iter().map(|runtime| unread_sentence(pid, *runtime)).collect();
+        let mut sentences: Vec<String> = self
+            .unread
+            .iter()
+            .map(|(runtime, version, why)| unread_sentence(pid, *runtime, *version, *why))
+            .collect();
         let (deep, codes) = (scripts.events_too_deep.load(Relaxed), scripts.codes_unread.load(Relaxed));
         if deep > 0 {
             sentences.push(format!(
@@ -167,7 +170,8 @@ fn language(runtime: u16) -> Language {
     }
 }
 
-fn unread_sentence(pid: u32, (runtime, version, why): (u16, u32, u32)) -> String {
+/// Why a runtime's frames in a process are not read, by the numbers that a record of one has.
+pub fn unread_sentence(pid: u32, runtime: u16, version: u32, why: u32) -> String {
     let name = match runtime {
         RUNTIME_CPYTHON => "Python",
         RUNTIME_RUBY => "Ruby",

@@ -7,6 +7,7 @@
 //!   rings.
 //! - [`event`] is the record that a hooked call leaves in its thread's ring.
 //! - [`executable`] says whether a library can be preloaded into a program.
+//! - [`jvm`] says which places a JVM's tables for its debugger are asked for.
 //! - [`handshake`] is the one message that hands the memory over.
 //! - [`patches`] is what is written over functions of an allocator that is linked into a program.
 //! - [`plan_request`] is what a process asks about objects that are loaded into it.
@@ -24,6 +25,7 @@
 pub mod event;
 pub mod executable;
 pub mod handshake;
+pub mod jvm;
 pub mod patches;
 pub mod plan_request;
 pub mod script;

@@ -13,7 +13,7 @@ pub const VARIABLE: &str = "MALLOW_TIMERS";
 /// The variable with the path of a pipe: who writes a byte into it is looked at.
 pub const WAKE_VARIABLE: &str = "MALLOW_WAKE";
 /// What the memory begins with.
-pub const MAGIC: u64 = 0x3173_7265_6d69_746d;
+pub const MAGIC: u64 = 0x3273_7265_6d69_746d;
 /// The signal of the timers, `SIGURG`: programs that do not handle it are not harmed by it, and hardly any does.
 pub const SIGNAL: u32 = 23;
 /// The signal of the kernel's own events, `SIGTRAP`: there is no other for them.
@@ -152,6 +152,8 @@ pub struct Note {
     pub bp: u64,
     /// The register of a function's first argument.
     pub di: u64,
+    /// The register in which a JVM's interpreter has its bytecode.
+    pub r13: u64,
     /// The process's region.
     pub region: u32,
     /// [`IS_LATE`], [`HAS_SCRIPT`], [`IS_CUT`].
@@ -160,7 +162,7 @@ pub struct Note {
     pub name: [u8; 16],
 }
 
-const _: () = assert!(size_of::<SlotHead>() == 96 && size_of::<Header>() <= HEADER_BYTES);
+const _: () = assert!(size_of::<SlotHead>() == 104 && size_of::<Header>() <= HEADER_BYTES);
 const _: () = assert!(align_of::<SlotHead>() == 8 && align_of::<Header>() == 8);
 
 /// Bytes of a slot with so much room.
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn slots_are_apart() {
-        assert_eq!((slot_bytes(8), slot_bytes(32), slot_bytes(32 << 10)), (128, 128, 32_896));
+        assert_eq!((slot_bytes(8), slot_bytes(32), slot_bytes(32 << 10)), (128, 192, 32_896));
         assert_eq!((slots_bytes(2, 8), slots_bytes(31, 8)), (Some(8192), Some(8192)));
         assert_eq!(region_offset(2, 8, 1), Some(8192 + REGION_BYTES));
         assert_eq!(memory_bytes(2, 8), region_offset(2, 8, REGIONS));

@@ -2,7 +2,8 @@
 //!
 //! Stacks go through such code by its frame pointers, but no file says whose it is. Where the session wants it, a runtime is asked just
 //! before its `main` is called, in its own process alone, so that no other program sees it and nothing is printed: Node by the function of V8 that sets
-//! its options, the `java` of a HotSpot whose frames are not read by words in front of its own. Only versions are asked that know these options, because a
+//! its options, the `java` of a HotSpot whose frames are not read by words in front of its own. One whose frames are read where processors are sampled is asked in the same
+//! way for the lines of all instructions, as its compiler else notes those of calls alone. Only versions are asked that know these options, because a
 //! runtime ends with an error at those that it does not know.
 //!
 //! The doubt: what a JVM shows of its own command line has these words in it.
@@ -45,10 +46,10 @@ const NODE_SINCE: &[u8] = b"napi_object_freeze";
 /// Frame pointers in compiled code, and a map of it when the program ends.
 const JAVA_WORDS: [&CStr; 3] =
     [c"-XX:+PreserveFramePointer", c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DumpPerfMapAtExit"];
-/// Frames of earlier versions are read from their own tables, so that they need not be asked (and those before 17 know no map).
+/// Frames of earlier versions are read from their own tables, so that they need not be asked for a map (and those before 17 know none).
 const JAVA_SINCE: u32 = hotspot::VERSIONS[1] + 1;
-/// The first version that writes a map.
-const JAVA_MAPS_SINCE: u32 = 17;
+/// Which method and line an instruction belongs to, for all of them and not only where a call returns.
+const JAVA_LINES_WORDS: [&CStr; 2] = [c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DebugNonSafepoints"];
 
 /// A runtime that can be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,7 +97,7 @@ pub unsafe fn ask(main: &mut MainArguments) {
             Some(Runtime::Java) => {
                 !is_soaked()
                     && java_version_of(modules::executable()) >= JAVA_SINCE
-                    && ask_java(main).is_some()
+                    && ask_java(main, &JAVA_WORDS).is_some()
             }
             None => false,
         }
@@ -106,7 +107,7 @@ pub unsafe fn ask(main: &mut MainArguments) {
     }
 }
 
-/// Asks where processors are sampled: a JVM that can write a map, as nobody walks its frames by its own tables. Whether it was asked.
+/// Asks where processors are sampled. Whether a map will be written.
 ///
 /// # Safety
 /// As [`ask`].
@@ -115,9 +116,15 @@ pub unsafe fn ask_in_samples(main: &mut MainArguments) -> bool {
     unsafe {
         match runtime() {
             Some(Runtime::Node) => ask_node(main).is_some(),
-            Some(Runtime::Java) => {
-                java_version_of(modules::executable()) >= JAVA_MAPS_SINCE && ask_java(main).is_some()
-            }
+            Some(Runtime::Java) => match java_version_of(modules::executable()) {
+                JAVA_SINCE.. => ask_java(main, &JAVA_WORDS).is_some(),
+                version => {
+                    if version >= hotspot::VERSIONS[0] {
+                        ask_java(main, &JAVA_LINES_WORDS);
+                    }
+                    false
+                }
+            },
             None => false,
         }
     }
@@ -157,7 +164,7 @@ fn begins_with_flag(word: &[u8], flag: &[u8]) -> bool {
     word.len() >= flag.len() && word.iter().map(as_dash).zip(flag).all(|(byte, own)| byte == *own)
 }
 
-unsafe fn ask_java(main: &mut MainArguments) -> Option<()> {
+unsafe fn ask_java(main: &mut MainArguments, ours: &[&CStr]) -> Option<()> {
     // SAFETY: by contract of `ask`.
     let list = unsafe { listed(main.words) };
     let is = |entry: &*const c_char, word: &CStr| {
@@ -165,20 +172,20 @@ unsafe fn ask_java(main: &mut MainArguments) -> Option<()> {
         unsafe { CStr::from_ptr(*entry) == word }
     };
     // A launcher that starts itself anew hands ours on.
-    if list.len() > 3 && list.iter().skip(1).zip(JAVA_WORDS).all(|(entry, word)| is(entry, word)) {
+    if list.len() > ours.len() && list.iter().skip(1).zip(ours).all(|(entry, word)| is(entry, word)) {
         return Some(());
     }
-    let last = JAVA_WORDS.last()?;
+    let last = ours.last()?;
     if list.is_empty() || list.iter().any(|entry| is(entry, last)) {
         return None;
     }
-    let room = Room::map(list.len() + JAVA_WORDS.len() + 1)?;
+    let room = Room::map(list.len() + ours.len() + 1)?;
     let (first, rest) = list.split_first()?;
-    let words = JAVA_WORDS.iter().map(|word| word.as_ptr());
+    let words = ours.iter().map(|word| word.as_ptr());
     let all = core::iter::once(*first).chain(words).chain(rest.iter().copied());
     all.enumerate().for_each(|(index, entry)| room.set(index, entry));
     main.words = room.list();
-    main.count += JAVA_WORDS.len();
+    main.count += ours.len();
     Some(())
 }
 
@@ -284,18 +291,18 @@ mod tests {
             unsafe { listed(main.words) }.iter().map(text).collect::<Vec<_>>()
         };
         // SAFETY: a list as `main` has it.
-        assert!(unsafe { ask_java(&mut main) }.is_some());
+        assert!(unsafe { ask_java(&mut main, &JAVA_WORDS) }.is_some());
         let ours = JAVA_WORDS.map(|word| word.to_str().unwrap());
         assert_eq!(words(&main), [&["/bin/java"], &ours[..], &["-cp", "."]].concat());
         assert_eq!(main.count, 6);
         // A second time, as when the launcher starts itself anew.
         // SAFETY: as above.
-        assert!(unsafe { ask_java(&mut main) }.is_some());
+        assert!(unsafe { ask_java(&mut main, &JAVA_WORDS) }.is_some());
         assert_eq!(main.count, 6);
         let theirs = [c"java".as_ptr(), JAVA_WORDS[2].as_ptr(), core::ptr::null()];
         let mut main = MainArguments { words: theirs.as_ptr(), count: 2, ..main };
         // SAFETY: as above.
-        assert!(unsafe { ask_java(&mut main) }.is_none());
+        assert!(unsafe { ask_java(&mut main, &JAVA_WORDS) }.is_none());
         assert_eq!(main.count, 2);
     }
 }

@@ -27,6 +27,7 @@ pub(crate) struct Info {
 }
 
 const R10: usize = 7;
+const R13: usize = 10;
 const RDI: usize = 13;
 const RBP: usize = 15;
 const RAX: usize = 18;
@@ -108,6 +109,7 @@ fn sample(entry: &Entry, registers: &Context) {
         sp,
         bp: registers[RBP],
         di: registers[RDI],
+        r13: registers[R13],
         bytes: bytes as u32,
         name: kernel::thread_name(),
         ..Note::default()

@@ -174,6 +174,7 @@ fn origin(file: &Container<'_>) -> Origin {
         is_our_kernel: false,
         is_our_machine: machine()
             .is_some_and(|(host, release)| file.host() == Some(host) && file.release() == Some(release)),
+        is_now: false,
     }
 }
 

@@ -1,11 +1,11 @@
 //! Names of code that no file tells: the kernel's, a script's, and what a program made while it ran.
 
 use crate::kernel_names::KernelNames;
-use crate::scripts::ScriptLogs;
 use crate::stack_table::{CodePlace, KERNEL};
 use mallow_base::Frame;
 use mallow_cpu::CpuProcess;
 use mallow_jit::{CodeNames, frame_of, jitdump};
+use mallow_scripts::FrameTable;
 use rustc_hash::FxHashMap;
 use std::path::Path;
 
@@ -15,7 +15,7 @@ pub(super) struct Names<'a> {
     pub(super) dumps: &'a FxHashMap<u32, String>,
     pub(super) is_our_kernel: bool,
     pub(super) is_our_machine: bool,
-    pub(super) scripts: &'a ScriptLogs,
+    pub(super) script_frames: &'a FrameTable,
 }
 
 impl Names<'_> {
@@ -28,7 +28,7 @@ impl Names<'_> {
     ) -> Option<Frame> {
         match place {
             CodePlace::InFile(_) => None,
-            CodePlace::Script(number) => self.scripts.frame(number).cloned(),
+            CodePlace::Script(number) => self.script_frames.frame(number).cloned(),
             CodePlace::Kernel(address) => {
                 let names = self.is_our_kernel.then(|| kernel.get());
                 let name = names.and_then(|names| names.name(address - 1));

@@ -89,7 +89,8 @@ impl Folder {
         }
         self.scripts.read(note.region, memory);
         let space = self.running.get(&pid).map(|running| &running.space);
-        let woven = self.scripts.woven(note.region, frames, script, space);
+        let table = &mut self.shared.script_frames;
+        let woven = self.scripts.woven(note.region, frames, script, space, table);
         let user = woven.iter().rev().filter_map(|woven| match woven {
             Woven::Native(number) => frames.get(*number).map(|place| place.of(process)),
             Woven::Script(number) => Some(CodePlace::Script(*number)),

@@ -22,16 +22,17 @@ impl Folder {
         }
     }
 
-    /// A sample, with the thread's name at that moment. `look_up` says what is mapped, when the stack goes through code that nobody told of.
+    /// A sample, with the thread's name at that moment. `look_up` says what is mapped, when the stack goes through code that nobody told of; it is
+    /// told whether the stack ends there.
     pub(crate) fn by_timer(
         &mut self,
         note: &Note,
         name: &str,
         stack: &[u8],
         script: Option<(&ScriptNote, &Memory)>,
-        look_up: impl FnOnce() -> Vec<Mapped>,
+        look_up: impl FnOnce(bool) -> Vec<Mapped>,
     ) {
-        let Note { pid, tid, time_ns, cpu_ns, ip, sp, bp, di, .. } = *note;
+        let Note { pid, tid, time_ns, cpu_ns, ip, sp, bp, di, r13, .. } = *note;
         self.last_ns = self.last_ns.max(time_ns);
         let (thread, process) = self.thread(pid, tid);
         if let Some(thread) = self.threads.get_mut(thread.0 as usize).filter(|it| it.name != name) {
@@ -42,13 +43,16 @@ impl Folder {
         }
         self.quality.samples += 1;
         let mut frames = std::mem::take(&mut self.frames);
-        let registers = Registers { ip, sp, bp, di: Some(di) };
+        let registers = Registers { ip, sp, bp, di: Some(di), r13: Some(r13) };
         let mut end = self.unwound(pid, registers, stack, &mut frames);
-        if end == End::Truncated && frames.iter().any(|frame| matches!(frame, Place::Anonymous(_))) {
-            self.maps(pid, &look_up());
-            end = self.unwound(pid, registers, stack, &mut frames);
+        if frames.iter().any(|frame| matches!(frame, Place::Anonymous(_))) {
+            let mapped = look_up(end == End::Truncated);
+            if !mapped.is_empty() {
+                self.maps(pid, &mapped);
+                end = self.unwound(pid, registers, stack, &mut frames);
+            }
         }
-        self.count(end);
+        self.count(pid, end, &frames);
         let stack = match script {
             Some((note, memory)) => self.folded_with(pid, process, &frames, &[], note, memory),
             None => self.folded(process, &frames, &[]),

@@ -16,7 +16,7 @@
 use super::code_log::{self, Found, Met};
 use super::hotspot_code::{self, Blob, BlobKind, INLINED_MAX, NO_BCI};
 use super::remembered::Remembered;
-use super::vm_tables::{self, Place};
+use super::vm_tables::{self, Located, Place};
 use crate::bounds::{at, at_mut, first};
 use crate::elf::definition_in;
 use crate::objects::{self, Object};
@@ -25,8 +25,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use mallow_wire::script::*;
 
-/// The first and the last version whose tables are known to mean what is read in them.
-pub const VERSIONS: [u32; 2] = [11, 25];
+pub use mallow_wire::jvm::VERSIONS;
 
 /// No JVM was met.
 const NONE: u32 = 0;

@@ -4,7 +4,7 @@
 //! searched and how the scopes of a place are written down is HotSpot's own (`codeCache.cpp`, `heap.cpp`, `pcDesc.hpp`, `scopeDesc.cpp`,
 //! `compressedStream.hpp`, `unsigned5.hpp`).
 
-use super::vm_tables::{self, Place};
+use super::vm_tables::{self, Located, Place};
 use crate::bounds::{at_mut, first};
 use crate::process;
 

@@ -456,32 +456,6 @@ fn node_is_asked_for_the_names_of_its_code() {
     assert_eq!(share(&["--no-runtime-flags", "--", "node", "hot.js"]), 0.0);
 }
 
-#[test]
-fn a_jvm_is_asked_for_the_names_of_its_methods() {
-    let workshop = Workshop::new("cpu-java-asked");
-    let source = "public class Hot {\n\
-         static double spin(int n) { double s = 0; for (int i = 0; i < n; i++) s += Math.sqrt(i); return s; }\n\
-         public static void main(String[] words) {\n\
-         double t = 0; for (int i = 0; i < 1000; i++) t += spin(1000000); System.out.println(t > 0); }\n}\n";
-    std::fs::write(workshop.file("Hot.java"), source).unwrap();
-    let _ = run::finish(run::command("javac").current_dir(workshop.path()).arg("Hot.java")).well();
-    for by in ["cpu-clock", "timers"] {
-        let words = ["-e", by, "-o", "java.pb.gz", "--force", "--", "java", "-cp", ".", "Hot"];
-        let recorded = cpu(&workshop, &words).well();
-        assert_eq!(recorded.stdout, "true\n", "{recorded}");
-        let document = report(&workshop, &["java.pb.gz"]);
-        // The command is as it was written.
-        assert_eq!(document["command"], serde_json::json!(["java", "-cp", ".", "Hot"]));
-        let rows = document["functions"].as_array().unwrap().iter();
-        let is_spin = |row: &&Value| row["function"].as_str().is_some_and(|name| name.contains("spin"));
-        let time: u64 = rows.filter(is_spin).map(|row| number(&row["self"]["time_ns"])).sum();
-        let all = number(&document["totals"]["time_ns"]);
-        assert!(time * 2 > all, "{by}: {time} of {all}\n{recorded}");
-        let pid = &document["processes"][0]["pid"];
-        assert!(!Path::new(&format!("/tmp/perf-{pid}.map")).exists(), "{recorded}");
-    }
-}
-
 /// `perf` as the judge: what it recorded is read, by its file and by its own text of it, to the same functions.
 #[test]
 fn what_perf_recorded_is_read_as_perf_reads_it() {

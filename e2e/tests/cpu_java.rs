@@ -1,6 +1,6 @@
 //! Java on a processor: its lines are found where they are, compiled, inlined and interpreted ones, in whatever way samples are made.
 
-use crate::cpu::{cpu, mallow, number, report};
+use crate::cpu::{built, cpu, mallow, number, report};
 use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -183,8 +183,41 @@ fn every_view_has_the_lines_of_java() {
     assert!(folded.contains(";Shares.deep;Shares.spin "), "{folded}");
     let speedscope = text_of(&["export", "s.pb.gz", "--format", "speedscope"]);
     assert!(speedscope.contains("Shares.java"));
-    // The command is as it was written.
+    // The command is as it was written, and no list was asked for.
+    let map = map_of(&functions);
+    assert!(!map.exists(), "{recorded}");
     assert_eq!(functions["command"], serde_json::json!(["java", "-cp", ".", "Shares", "30000"]));
+}
+
+/// Where a JVM writes down what code it makes.
+fn map_of(document: &Value) -> PathBuf {
+    PathBuf::from(format!("/tmp/perf-{}.map", document["processes"][0]["pid"]))
+}
+
+#[test]
+fn a_jvm_that_may_not_be_read_has_no_lines_and_it_is_said() {
+    let workshop = compiled("cpu-java-unread", "Shares.java");
+    let mut confined = run::command(&built(&workshop, "confined"));
+    let words = ["cpu", "-o", "s.pb.gz", "--", "java", "-Xint", "-cp", ".", "Shares", "500"];
+    confined.arg("unread").arg(run::mallow_binary()).args(words).current_dir(workshop.path());
+    let recorded = run::finish(&mut confined).ended(Exit::Status(7));
+    let why = "stacks have no lines of Java, because the kernel does not let mallow read its memory";
+    assert!(recorded.stderr.contains(why), "{recorded}");
+    let document = report(&workshop, &["s.pb.gz", "--sort", "time"]);
+    assert!(document["stacks"].as_array().unwrap().iter().all(|stack| java(stack).is_empty()), "{document}");
+}
+
+/// A list that somebody else asks for is theirs.
+#[test]
+fn the_list_of_a_jvm_that_was_asked_by_others_stays() {
+    let workshop = compiled("cpu-java-list", "Shares.java");
+    let options = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+DumpPerfMapAtExit"];
+    let program = ["-cp", ".", "Shares", "5000"];
+    let words = [&["-o", "s.pb.gz", "--", "java"], &options[..], &program].concat();
+    let recorded = cpu(&workshop, &words).ended(Exit::Status(7));
+    let map = map_of(&report(&workshop, &["s.pb.gz"]));
+    assert!(map.exists(), "{recorded}");
+    std::fs::remove_file(map).unwrap();
 }
 
 /// The JVM is asked for nothing, and has its lines where the compiler notes them.

@@ -1,4 +1,5 @@
 /* confined refused COMMAND…: runs a command for which the kernel refuses perf_event_open, as containers' filters do.
+   confined unread COMMAND…: runs one for which it refuses process_vm_readv.
    confined plain COMMAND…: runs it without any privilege, even where root starts it. */
 #include <errno.h>
 #include <linux/audit.h>
@@ -15,10 +16,12 @@ int main(int count, char **words) {
     if (count < 3)
         return 125;
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    if (strcmp(words[1], "refused") == 0) {
+    int is_unread = strcmp(words[1], "unread") == 0;
+    if (is_unread || strcmp(words[1], "refused") == 0) {
+        int call = is_unread ? SYS_process_vm_readv : SYS_perf_event_open;
         struct sock_filter filter[] = {
             BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1),
             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
             BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
         };

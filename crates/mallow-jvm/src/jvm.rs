@@ -51,7 +51,7 @@ pub struct Jvm<M> {
 
 enum State {
     /// It may not have begun. Its tables are there, or have been asked for so often.
-    Unmet {
+    Beginning {
         layout: Result<Box<Layout>, u32>,
         again_ns: u64,
     },
@@ -120,7 +120,7 @@ const CODES_MAX: usize = 1 << 17;
 impl<M: Memory> Jvm<M> {
     /// A JVM whose library has been mapped into a process, and may not have begun.
     pub fn new(exports: Exports, memory: M) -> Jvm<M> {
-        let state = State::Unmet { layout: Err(0), again_ns: 0 };
+        let state = State::Beginning { layout: Err(0), again_ns: 0 };
         Jvm { memory, exports, state, codes: FxHashMap::default(), methods: Methods::default(), now_ns: 0 }
     }
 
@@ -144,7 +144,7 @@ impl<M: Memory> Jvm<M> {
         const BOUNDS_NS: u64 = 1_000_000_000;
         self.now_ns = now_ns;
         match &mut self.state {
-            State::Unmet { layout, again_ns } if now_ns >= *again_ns => {
+            State::Beginning { layout, again_ns } if now_ns >= *again_ns => {
                 // The tables are many; where the code lies is few words.
                 let tries = layout.as_ref().map_or_else(|tries| *tries + 1, |_| 0);
                 let read = match layout {
@@ -155,10 +155,10 @@ impl<M: Memory> Jvm<M> {
                 self.state = match read {
                     Ok(layout) => match meet(&layout, &self.memory, now_ns) {
                         Some(met) => State::Met(Box::new(met)),
-                        None => State::Unmet { layout: Ok(layout), again_ns },
+                        None => State::Beginning { layout: Ok(layout), again_ns },
                     },
                     Err(Some(why)) if tries >= TRIES_MAX || why != Unread::Layout => State::Unread(why),
-                    Err(_) => State::Unmet { layout: Err(tries), again_ns },
+                    Err(_) => State::Beginning { layout: Err(tries), again_ns },
                 };
             }
             State::Met(met) if now_ns.saturating_sub(met.looked_at_ns) >= BOUNDS_NS => {

@@ -17,7 +17,7 @@ const LINES_BYTES_MAX: u64 = 64 << 10;
 const PLACES_MAX: usize = 1 << 18;
 
 /// A method.
-struct Known {
+struct Method {
     constant: u64,
     pool: u64,
     /// The numbers of its names, in the pool.
@@ -34,7 +34,7 @@ struct Known {
 /// The methods of a process.
 #[derive(Default)]
 pub(crate) struct Methods {
-    known: FxHashMap<u64, Known>,
+    known: FxHashMap<u64, Method>,
     serials: u32,
     /// Frames by the method's serial and the bytecode.
     places: FxHashMap<(u32, Option<u32>), u32>,
@@ -101,7 +101,7 @@ impl Methods {
     }
 }
 
-impl Known {
+impl Method {
     /// Whether it is still there. Of a process that has ended nothing else is known.
     fn is_same(&self, method: u64, layout: &Layout, memory: &impl Memory) -> bool {
         let Some(constant) = word(memory, method.wrapping_add(layout.of(Place::MethodConst))) else {
@@ -119,7 +119,7 @@ fn names_of(constant: u64, layout: &Layout, memory: &impl Memory) -> Option<[u8;
 }
 
 /// Reads what a method is.
-fn read(method: u64, layout: &Layout, memory: &impl Memory) -> Option<Known> {
+fn read(method: u64, layout: &Layout, memory: &impl Memory) -> Option<Method> {
     let at = |address: u64, place: Place| address.wrapping_add(layout.of(place));
     let pointer = |address: u64, place: Place| word(memory, at(address, place));
     let number = |address: u64, place: Place| short(memory, at(address, place));
@@ -146,7 +146,7 @@ fn read(method: u64, layout: &Layout, memory: &impl Memory) -> Option<Known> {
     let table = lines(constant, code.wrapping_add(code_bytes), layout, memory)?;
     let method = JavaMethod::new(layout.version, &class_name, &name, &file, &table);
     let names = names_of(constant, layout, memory)?;
-    Some(Known { constant, pool, names, code, code_bytes, method, serial: 0, looked_at_ns: 0 })
+    Some(Method { constant, pool, names, code, code_bytes, method, serial: 0, looked_at_ns: 0 })
 }
 
 /// Behind the bytecode comes the table of lines, which says itself where it ends, and what else the method has.

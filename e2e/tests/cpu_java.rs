@@ -44,7 +44,7 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
     let [twice, once, within, around, lambda] = ["twice", "once", "within", "around", "lambda"].map(line);
     let (mut all, mut counted, mut first, mut second) = (0, 0, 0, 0);
     let mut under = [("three", 0), ("ofThread", 0), ("deep", 0), ("around", 0), ("lambda", 0)];
-    let mut deepest = 0;
+    let (mut deepest, mut from_start) = (0, 0);
     for stack in document["stacks"].as_array().unwrap() {
         let (samples, frames) = (number(&stack["totals"]["samples"]), java(stack));
         all += samples;
@@ -62,6 +62,8 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
             _ => {}
         }
         counted += samples;
+        let outermost = stack["frames"].as_array().unwrap().last().map(|frame| &frame["function"]);
+        from_start += if outermost.is_some_and(|function| function == "clone3") { samples } else { 0 };
         for (name, sum) in &mut under {
             let is_it = |(function, at): &&(&str, u64)| match *name {
                 "lambda" => *at == lambda && function.starts_with("Shares.lambda$"),
@@ -85,10 +87,12 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
         hold(name, part, counted, eighths / 8.0);
     }
     assert_eq!(deepest, 41, "{what}\n{recorded}");
+    assert!(from_start * 100 >= counted * 98, "{what}: {from_start} of {counted}\n{recorded}");
     let quality = &document["quality"];
     let [samples, whole] = ["samples", "whole"].map(|name| number(&quality[name]));
     let kernel_only = quality["kernel_only"].as_u64().unwrap_or(0);
-    assert!((whole + kernel_only) * 100 >= samples * 98, "{what}: {quality}\n{recorded}");
+    // While a JVM begins, its stack may have pages in between that nobody has touched, where the kernel's copy ends: those of version 25 have.
+    assert!((whole + kernel_only) * 100 >= samples * 95, "{what}: {quality}\n{recorded}");
     assert_eq!(quality["lost"], 0, "{what}: {quality}");
 }
 

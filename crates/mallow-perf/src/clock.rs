@@ -1,6 +1,12 @@
-//! The clock of all records.
+//! The clock of all records, and how long they wait.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// How long nobody looks at the rings, at most.
+pub(crate) const PAUSE: Duration = Duration::from_millis(40);
+/// The same where processes are read, which end.
+pub(crate) const PAUSE_READING: Duration = Duration::from_millis(10);
 
 /// The monotonic clock, as the kernel's events and the preloaded library have it.
 pub(crate) fn now_ns() -> u64 {

@@ -3,7 +3,7 @@
 use crate::adopted::{Adopted, Given};
 use crate::asleep::asleep;
 use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
-use crate::clock::now_ns;
+use crate::clock::{PAUSE, now_ns};
 use crate::error::refused;
 use crate::inside::{Inside, preload};
 use crate::kernel_names::KernelNames;
@@ -24,8 +24,6 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long nobody looks at the rings, at most.
-pub(crate) const PAUSE: Duration = Duration::from_millis(40);
 /// A program that runs for so long is worth what is read ahead for it.
 const AHEAD_AFTER: Duration = Duration::from_millis(100);
 /// How long records of a ring may wait until it is full.
@@ -386,9 +384,10 @@ impl Sampler {
 
     /// Waits until a ring fills up, something ends, or a moment has passed.
     fn wait(&self, ended: Option<&OwnedFd>, options: &SamplingOptions) {
+        let pause = self.folder.pause();
         let left = options
             .duration
-            .map_or(PAUSE, |duration| duration.saturating_sub(self.began.elapsed()).min(PAUSE));
+            .map_or(pause, |duration| duration.saturating_sub(self.began.elapsed()).min(pause));
         // Where records wait already the watermark is passed, and would wake us at once.
         let is_filling = self.rings.iter().any(|ring| ring.head() - ring.tail() >= ring.data_bytes() / 4);
         let (left, flags) =

@@ -3,13 +3,13 @@
 //!
 //! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
 
-use crate::clock::now_ns;
+use crate::clock::{PAUSE, now_ns};
 use crate::inside::{note_of, preload};
 use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
 use crate::memory::{Head, Memory, Taken, own_filters};
 use crate::runtimes::remove_lists;
-use crate::sampler::{PAUSE, pidfd, system, told};
+use crate::sampler::{pidfd, system, told};
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
 use mallow_launch::{Interrupts, Launch, LaunchError, RunningCommand, SpawnOptions};
 use mallow_wire::shared::RUNTIMES_VARIABLE;
@@ -73,7 +73,7 @@ pub(crate) fn sample(
         if is_over || interrupted || running.reap().is_some() {
             break is_over;
         }
-        wait(ended.as_ref());
+        wait(ended.as_ref(), timed.folder.pause());
         timed.round();
     };
     let used_ns = (!is_over && !interrupted).then(|| used_by_children_ns().saturating_sub(used_before_ns));
@@ -131,9 +131,9 @@ fn used_by_children_ns() -> u64 {
     nanos(usage.user_time()) + nanos(usage.system_time())
 }
 
-fn wait(ended: Option<&OwnedFd>) {
+fn wait(ended: Option<&OwnedFd>, pause: Duration) {
     let mut files: Vec<PollFd<'_>> = ended.map(|file| PollFd::new(file, PollFlags::IN)).into_iter().collect();
-    let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(PAUSE.subsec_nanos()) };
+    let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(pause.subsec_nanos()) };
     let _ = poll(&mut files, Some(&pause));
 }
 

@@ -1,11 +1,13 @@
 //! Samples in code that a JVM made, of which no lines are known.
 
 use super::Folder;
+use crate::clock::{PAUSE, PAUSE_READING};
 use crate::spaces::Place;
 use mallow_jvm::Unread;
 use mallow_scripts::unread_sentence;
 use mallow_wire::script::{RUNTIME_HOTSPOT, UNREAD_LAYOUT, UNREAD_VERSION};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// Samples without lines.
 #[derive(Debug, Default)]
@@ -20,6 +22,12 @@ pub(super) struct WithoutLines {
 const NAMED_MAX: usize = 3;
 
 impl Folder {
+    /// How long samples may wait at most: code of a process that has ended cannot be read.
+    pub(crate) fn pause(&self) -> Duration {
+        let reads = self.running.values().any(|running| running.jvm.is_some());
+        if reads { PAUSE_READING } else { PAUSE }
+    }
+
     /// Looks at the frames of a process's sample.
     pub(super) fn count_without_lines(&mut self, pid: u32, frames: &[Place]) {
         let Some(jvm) = self.running.get(&pid).and_then(|running| running.jvm.as_ref()) else { return };

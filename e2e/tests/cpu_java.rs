@@ -201,7 +201,7 @@ fn map_of(document: &Value) -> PathBuf {
 #[test]
 fn a_jvm_that_may_not_be_read_has_no_lines_and_it_is_said() {
     let workshop = compiled("cpu-java-unread", "Shares.java");
-    let mut confined = run::command(&built(&workshop, "confined"));
+    let mut confined = run::command(built(&workshop, "confined"));
     let words = ["cpu", "-o", "s.pb.gz", "--", "java", "-Xint", "-cp", ".", "Shares", "500"];
     confined.arg("unread").arg(run::mallow_binary()).args(words).current_dir(workshop.path());
     let recorded = run::finish(&mut confined).ended(Exit::Status(7));

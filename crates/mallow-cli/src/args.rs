@@ -90,6 +90,9 @@ pub(crate) struct LowArgs {
     /// Whether text has colours; auto is on a terminal, unless NO_COLOR is set, and anywhere where CLICOLOR_FORCE is
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     pub(crate) color: ColorChoice,
+    /// Do not show pages of report and diff by MALLOW_PAGER, PAGER or less, as is done on a terminal
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
 }

@@ -4,7 +4,7 @@ mod compat;
 mod heap_or_cpu;
 pub(crate) mod request;
 
-use crate::{exit_code, output, terminal};
+use crate::{exit_code, output, pager, terminal};
 use heap_or_cpu::{Kind, of_kind};
 use mallow_json::diff::{DiffJson, Diffed};
 use mallow_query::{AnyFile, Failure, PartRequest, ProfileFile};
@@ -155,7 +155,7 @@ where
             });
         }
     };
-    output::to_stdout(|out| out.write_all(text.as_bytes()))
+    pager::show(&text)
 }
 
 /// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.

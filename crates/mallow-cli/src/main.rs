@@ -21,6 +21,7 @@ mod heap;
 mod import;
 mod newest;
 mod output;
+mod pager;
 mod preload;
 mod record;
 mod refusal;
@@ -51,6 +52,9 @@ fn main() -> ExitCode {
     };
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
     terminal::set_colour(args.color);
+    if args.no_pager {
+        pager::turn_off();
+    }
     let named = newest::name_files(&mut args.command).map_err(Refusal::of_input);
     named.and_then(|()| run(Request::from(args))).map(ExitCode::from).unwrap_or_else(|refusal| {
         output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));

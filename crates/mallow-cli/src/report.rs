@@ -5,7 +5,7 @@ mod request;
 
 pub(crate) use request::ReportCommand;
 
-use crate::{exit_code, output, terminal};
+use crate::{exit_code, output, pager, terminal};
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;
 use mallow_query::{AnyFile, Detail, Failure, Report, ReportRequest, choose, with_source};
@@ -41,7 +41,7 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     match request.detail {
         Detail::Page => {
             let text = text(request, &report, terminal::style(&std::io::stdout()))?;
-            output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+            pager::show(&text)?;
         }
         Detail::Document => {
             let document = json(request, &report)?;
@@ -64,7 +64,7 @@ fn annotate(report: &Report<'_>, wanted: &str) -> Result<u8, Failure> {
     let whole = by.of_totals(&document.profile.totals());
     let text =
         mallow_text::cpu::annotated(&functions, by, whole, wanted, terminal::style(&std::io::stdout()));
-    output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+    pager::show(&text)?;
     Ok(exit_code::FINE)
 }
 

@@ -396,7 +396,9 @@ fn on_a_terminal(folder: &Path, line: &str) -> String {
         .args(["--quiet", "--return", "--command", line, "/dev/null"])
         .current_dir(folder)
         .env("TERM", "xterm");
-    let output = script.env_remove("NO_COLOR").stdin(Stdio::null()).output().unwrap();
+    // Nobody is there to press a key.
+    script.env_remove("NO_COLOR").env("MALLOW_PAGER", "").env_remove("PAGER");
+    let output = script.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
     stdout(&output).replace('\r', "")
 }
@@ -452,4 +454,38 @@ fn colours_are_where_they_are_wanted() {
         !on_terminal("NO_COLOR=1", "") && !on_terminal("TERM=dumb", "") && !on_terminal("", "--color never")
     );
     assert_eq!(mallow(folder.path(), &["report", "t", "--color", "blue"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_page_on_a_terminal_is_shown_by_a_pager() {
+    let folder = folder();
+    mallow(folder.path(), &["record", "-o", "t", "sort", "/etc/passwd"]);
+    let marked = |before: &str, line: &str| {
+        let line = format!("{before} {} {line}", env!("CARGO_BIN_EXE_mallow"));
+        let text = on_a_terminal(folder.path(), &line);
+        assert!(text.lines().count() > 3, "{text}");
+        text.lines().all(|line| line.starts_with("| "))
+    };
+    let pager = "\"sed 's/^/| /'\"";
+    assert!(marked(&format!("MALLOW_PAGER={pager} PAGER=false"), "report t"));
+    assert!(marked(&format!("MALLOW_PAGER={pager}"), "report t --metric bytes --color never"));
+    assert!(marked(&format!("MALLOW_PAGER={pager}"), "diff t t"));
+    assert!(marked(&format!("unset MALLOW_PAGER; PAGER={pager}"), "report t"));
+    // None, one that is not there, and places and documents where none belongs.
+    for (before, line) in [
+        ("MALLOW_PAGER= PAGER=false".to_owned(), "report t"),
+        ("MALLOW_PAGER=./not-there".to_owned(), "report t"),
+        (format!("MALLOW_PAGER={pager}"), "--no-pager report t"),
+        (format!("MALLOW_PAGER={pager}"), "diff t t --no-pager"),
+        (format!("TERM=dumb MALLOW_PAGER={pager}"), "report t"),
+        (format!("MALLOW_PAGER={pager}"), "report t | cat"),
+    ] {
+        assert!(!marked(&before, line), "{before} {line}");
+    }
+    // A limit's exit code is that of the command, whatever the pager's was.
+    let broken = format!(
+        "MALLOW_PAGER=true {} diff t t --fail-on 'allocations>0'; echo code $?",
+        env!("CARGO_BIN_EXE_mallow")
+    );
+    assert!(on_a_terminal(folder.path(), &broken).ends_with("code 1\n"));
 }

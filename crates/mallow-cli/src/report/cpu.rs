@@ -2,7 +2,7 @@
 
 use super::request::CpuRequest;
 use crate::args::AnySort;
-use crate::{exit_code, output, terminal};
+use crate::{exit_code, output, pager, terminal};
 use mallow_cpu::CpuMetric;
 use mallow_json::cpu::CpuJson;
 use mallow_query::{CpuFile, Failure, with_source};
@@ -37,7 +37,7 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
         let functions = with_source(annotated(&file.profile, wanted, by));
         let whole = by.of_site(&file.profile.totals());
         let text = mallow_text::cpu::annotated(&functions, by, whole, wanted, style);
-        output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+        pager::show(&text)?;
     } else if request.json {
         let document = CpuJson::of(&file.profile, &options, &file.path, file.format.word(), &file.warnings);
         output::to_stdout(|out| {
@@ -46,7 +46,7 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
         })?;
     } else {
         let text = mallow_text::cpu::report(&file.profile, &options, style);
-        output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+        pager::show(&text)?;
     }
     Ok(exit_code::FINE)
 }

@@ -3,9 +3,11 @@
 //! How the heaps are searched is HotSpot's own (`codeCache.cpp`, `heap.cpp`).
 
 use crate::layout::Layout;
-use crate::memory::{Memory, array, bytes, int, short, text, word};
+use crate::memory::{Head, Memory, bytes, int, text, word};
 use mallow_wire::jvm::Place;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Code is not further away from where its piece begins.
 const OFFSET_MAX: u64 = 1 << 31;
@@ -25,6 +27,12 @@ pub(crate) struct Blob {
     pub(crate) frame_complete: Option<u64>,
     /// What it is.
     pub(crate) kind: BlobKind,
+    /// The address behind it, where that is known.
+    pub(crate) end: u64,
+    /// What it is known by: the number of its compilation, or where a stub's name stands.
+    pub(crate) mark: u64,
+    /// Its own fields.
+    pub(crate) head: Head,
 }
 
 /// What a piece of code is.
@@ -47,7 +55,7 @@ pub(crate) fn interpreter(layout: &Layout, memory: &impl Memory) -> Option<Range
 }
 
 /// The piece of code around an address.
-pub(crate) fn blob_at(pc: u64, layout: &Layout, memory: &impl Memory) -> Option<Blob> {
+fn blob_at(pc: u64, layout: &Layout, memory: &impl Memory) -> Option<Blob> {
     const HEAPS_MAX: i32 = 16;
     let heaps = word(memory, layout.of(Place::Heaps))?;
     // A growable array: its length, and where its elements lie.
@@ -97,30 +105,40 @@ fn first_segment(map: u64, segment: u64, memory: &impl Memory) -> Option<u64> {
 
 fn blob(start: u64, layout: &Layout, memory: &impl Memory) -> Option<Blob> {
     const NAME_BYTES_MAX: usize = 48;
-    let at = |place: Place| start.wrapping_add(layout.of(place));
+    const BYTES_MAX: u64 = 1 << 30;
+    let head = Head::read(start, memory);
+    let int = |place: Place| head.int(layout.of(place), memory);
     let code = match layout.get(Place::CodeBegin) {
-        Some(begin) => word(memory, start.wrapping_add(begin))?,
-        None => start.checked_add_signed(i64::from(int(memory, at(Place::CodeOffset))?))?,
+        Some(begin) => head.word(begin, memory)?,
+        None => start.checked_add_signed(i64::from(int(Place::CodeOffset)?))?,
     };
     if code.checked_sub(start)? > OFFSET_MAX {
         return None;
     }
-    let frame_words = u64::try_from(int(memory, at(Place::BlobFrameSize))?).unwrap_or(0);
+    let bytes = layout.get(Place::BlobBytes).and_then(|place| head.int(place, memory));
+    let bytes = bytes.and_then(|bytes| u64::try_from(bytes).ok()).filter(|bytes| *bytes <= BYTES_MAX);
+    let frame_words = u64::try_from(int(Place::BlobFrameSize)?).unwrap_or(0);
     // Two bytes since version 23, and four before; it is small.
-    let frame_complete =
-        layout.get(Place::FrameComplete).and_then(|place| short(memory, start.wrapping_add(place)));
-    let name = text(memory, word(memory, at(Place::BlobName))?, NAME_BYTES_MAX)?;
-    let kind = match &name[..] {
+    let frame_complete = layout.get(Place::FrameComplete).and_then(|place| head.short(place, memory));
+    let name_at = head.word(layout.of(Place::BlobName), memory)?;
+    let kind = match &text(memory, name_at, NAME_BYTES_MAX)?[..] {
         b"nmethod" => BlobKind::Compiled,
         name if name.starts_with(b"native n") => BlobKind::Native,
         name => BlobKind::Stub(stub_name(name)),
     };
+    let mark = match &kind {
+        BlobKind::Stub(_) => name_at,
+        _ => u64::from(int(Place::CompileId)? as u32),
+    };
     Some(Blob {
         start,
+        end: start.saturating_add(bytes.unwrap_or(0)),
         code,
         frame_bytes: frame_words.saturating_mul(8).min(FRAME_BYTES_MAX),
         frame_complete: frame_complete.and_then(|offset| u64::try_from(offset as i16).ok()),
         kind,
+        mark,
+        head,
     })
 }
 
@@ -132,9 +150,13 @@ fn stub_name(name: &[u8]) -> String {
 }
 
 impl Blob {
-    /// The number of a compilation, by which code at an address is known again.
-    pub(crate) fn compilation(&self, layout: &Layout, memory: &impl Memory) -> Option<i32> {
-        int(memory, self.start.wrapping_add(layout.of(Place::CompileId)))
+    /// What it is known by, as it is now.
+    fn mark_now(&self, layout: &Layout, memory: &impl Memory) -> Option<u64> {
+        let at = |place: Place| self.start.wrapping_add(layout.of(place));
+        match self.kind {
+            BlobKind::Stub(_) => word(memory, at(Place::BlobName)),
+            _ => int(memory, at(Place::CompileId)).map(|number| u64::from(number as u32)),
+        }
     }
 
     /// Where a frame of a compiled method says where it stands, when it returns to the handler that has the rest of it interpreted: an offset from
@@ -145,23 +167,81 @@ impl Blob {
         if self.kind != BlobKind::Compiled {
             return None;
         }
-        let at = |place: Place| self.start.wrapping_add(layout.of(place));
+        let int = |place: Place| self.head.int(layout.of(place), memory);
         let handler = match layout.get(Place::DeoptBegin) {
-            Some(begin) => word(memory, self.start.wrapping_add(begin))?,
-            None => self.start.checked_add_signed(i64::from(int(memory, at(Place::DeoptOffset))?))?,
+            Some(begin) => self.head.word(begin, memory)?,
+            None => self.start.checked_add_signed(i64::from(int(Place::DeoptOffset)?))?,
         };
         let is_it = pc.wrapping_sub(handler) < HANDLERS_BYTES;
-        let offset = int(memory, at(Place::OriginalPc))?;
+        let offset = int(Place::OriginalPc)?;
         u64::try_from(offset).ok().filter(|offset| is_it && *offset <= self.frame_bytes)
     }
+}
 
-    /// The bytes around an address of the code: some before it, and some from it on.
-    pub(crate) fn bytes_around<const BEFORE: usize, const BEHIND: usize>(
-        &self,
+/// A piece of code that was met.
+struct Met {
+    blob: Arc<Blob>,
+    looked_at_ns: u64,
+    found_ns: u64,
+}
+
+/// The pieces of code of a process that were met, by where they lie.
+#[derive(Default)]
+pub(crate) struct Blobs {
+    met: BTreeMap<u64, Met>,
+}
+
+/// How long what was read is believed before a word of it is looked at again.
+pub(crate) const BELIEVED_NS: u64 = 100_000_000;
+/// How long that it lies where it was found.
+const FOUND_NS: u64 = 5_000_000_000;
+const BLOBS_MAX: usize = 1 << 16;
+
+impl Blobs {
+    /// The piece of code around an address.
+    pub(crate) fn around(
+        &mut self,
         pc: u64,
+        now_ns: u64,
+        layout: &Layout,
         memory: &impl Memory,
-    ) -> Option<([u8; BEFORE], [u8; BEHIND])> {
-        Some((array(memory, pc.checked_sub(BEFORE as u64)?)?, array(memory, pc)?))
+    ) -> Option<Arc<Blob>> {
+        let near = self.met.range(..=pc).next_back();
+        let near =
+            near.filter(|(_, met)| pc < met.blob.end && now_ns.saturating_sub(met.found_ns) < FOUND_NS);
+        if let Some((start, mark)) = near.map(|(start, met)| (*start, met.blob.mark))
+            && self.has(start, mark, now_ns, layout, memory)
+        {
+            return self.met.get(&start).map(|met| Arc::clone(&met.blob));
+        }
+        let blob = Arc::new(blob_at(pc, layout, memory)?);
+        if self.met.len() >= BLOBS_MAX {
+            self.met.clear();
+        }
+        let met = Met { blob: Arc::clone(&blob), looked_at_ns: now_ns, found_ns: now_ns };
+        self.met.insert(blob.start, met);
+        Some(blob)
+    }
+
+    /// Whether the piece with this mark is still there; asked of the process now and then. Of one that has ended nothing else is known.
+    pub(crate) fn has(
+        &mut self,
+        start: u64,
+        mark: u64,
+        now_ns: u64,
+        layout: &Layout,
+        memory: &impl Memory,
+    ) -> bool {
+        let Some(met) = self.met.get_mut(&start).filter(|met| met.blob.mark == mark) else { return false };
+        if now_ns.saturating_sub(met.looked_at_ns) < BELIEVED_NS {
+            return true;
+        }
+        met.looked_at_ns = now_ns;
+        let is_same = met.blob.mark_now(layout, memory).is_none_or(|now| now == mark);
+        if !is_same {
+            self.met.remove(&start);
+        }
+        is_same
     }
 }
 
@@ -170,7 +250,7 @@ mod tests {
     use super::*;
     use crate::memory::made_up::MadeUp;
 
-    const PLACES: [(Place, u64); 11] = [
+    const PLACES: [(Place, u64); 13] = [
         (Place::Heaps, 0x100),
         (Place::HeapMemory, 8),
         (Place::HeapSegments, 40),
@@ -182,6 +262,8 @@ mod tests {
         (Place::BlobFrameSize, 8),
         (Place::CodeOffset, 12),
         (Place::FrameComplete, 16),
+        (Place::CompileId, 20),
+        (Place::BlobBytes, 24),
     ];
 
     /// A heap of 0x10_0000 bytes at 0x50_0000 with segments of 128 bytes, and a block from segment 3 on.
@@ -201,6 +283,8 @@ mod tests {
         memory.put_int(blob + 8, 6);
         memory.put_int(blob + 12, 64);
         memory.put(blob + 16, &13i16.to_le_bytes());
+        memory.put_int(blob + 20, 77);
+        memory.put_int(blob + 24, 0x8_0000);
     }
 
     #[test]
@@ -221,6 +305,26 @@ mod tests {
         assert_eq!(blob(0x50_0000 + 2900 * 128), Some(found));
         assert_eq!(blob(0x50_0000 + 2 * 128), None, "nothing is there");
         assert_eq!((blob(0x4f_ffff), blob(0x60_0000), blob(0x50_0000 + 3100 * 128)), (None, None, None));
+    }
+
+    #[test]
+    fn a_piece_is_searched_once_and_looked_at_now_and_then() {
+        let memory = MadeUp::default();
+        let layout = Layout::made_up(25, &PLACES);
+        heap(&memory, &[0xff, 0xff, 0xff, 0, 1, 1, 1, 1]);
+        let mut blobs = Blobs::default();
+        let mut number = |pc: u64, now_ns| {
+            let found = blobs.around(0x50_0000 + pc, now_ns, &layout, &&memory);
+            (found.map(|blob| blob.mark), memory.reads.take())
+        };
+        assert!(number(0x1a0, 0).1 > 5);
+        assert_eq!(number(0x300, BELIEVED_NS - 1), (Some(77), 0));
+        assert_eq!(number(0x301, BELIEVED_NS), (Some(77), 1));
+        memory.put_int(0x50_0190 + 20, 78);
+        assert_eq!(number(0x302, 2 * BELIEVED_NS - 1), (Some(77), 0));
+        assert_eq!(number(0x303, 2 * BELIEVED_NS).0, Some(78));
+        assert!(number(0x304, FOUND_NS + 2 * BELIEVED_NS).1 > 5);
+        assert_eq!(number(0x10, 0).0, None);
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! A step of a walk up a stack, where it goes through a JVM's code.
 
-use crate::blobs::{BlobKind, FRAME_BYTES_MAX, blob_at, interpreter};
-use crate::innermost::{Leave, leave};
+use crate::blobs::{BlobKind, Blobs, FRAME_BYTES_MAX, interpreter};
+use crate::innermost::{BEFORE, BEHIND, Leave, leave};
 use crate::layout::{Exports, Layout};
-use crate::memory::{Memory, Unreadable, array, int, word};
-use crate::methods::{BELIEVED_NS, Methods};
+use crate::memory::{Memory, Unreadable, array, word};
+use crate::methods::Methods;
 use crate::scopes::scopes;
 use mallow_base::{Frame, Language};
 use mallow_scripts::FrameTable;
@@ -44,6 +44,7 @@ pub struct Jvm<M> {
     memory: M,
     exports: Exports,
     state: State,
+    blobs: Blobs,
     codes: FxHashMap<(u64, bool), Code>,
     methods: Methods,
     now_ns: u64,
@@ -73,26 +74,12 @@ struct Met {
 struct Code {
     kind: Kind,
     frame_bytes: u64,
-    /// The piece of code that was compiled, and the number of its compilation.
-    compiled: Option<(u64, i32)>,
-    looked_at_ns: u64,
+    /// Where the piece of code begins, and what it is known by.
+    piece: Option<(u64, u64)>,
     /// Innermost first.
     frames: Arc<[u32]>,
     /// A call may return here.
     is_behind_call: bool,
-}
-
-impl Code {
-    /// Whether it is still there; asked of the process now and then. Of one that has ended nothing else is known.
-    fn is_same(&mut self, met: &Met, memory: &impl Memory, now_ns: u64) -> bool {
-        if now_ns.saturating_sub(self.looked_at_ns) < BELIEVED_NS {
-            return true;
-        }
-        self.looked_at_ns = now_ns;
-        let place = met.layout.of(Place::CompileId);
-        let Some((blob, number)) = self.compiled else { return true };
-        int(memory, blob.wrapping_add(place)).is_none_or(|now| now == number)
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +108,8 @@ impl<M: Memory> Jvm<M> {
     /// A JVM whose library has been mapped into a process, and may not have begun.
     pub fn new(exports: Exports, memory: M) -> Jvm<M> {
         let state = State::Beginning { layout: Err(0), again_ns: 0 };
-        Jvm { memory, exports, state, codes: FxHashMap::default(), methods: Methods::default(), now_ns: 0 }
+        let (blobs, codes, methods) = (Blobs::default(), FxHashMap::default(), Methods::default());
+        Jvm { memory, exports, state, blobs, codes, methods, now_ns: 0 }
     }
 
     /// The same in another process, which was forked.
@@ -217,13 +205,20 @@ impl<M: Memory> Jvm<M> {
     /// What stands at an address.
     fn code(&mut self, pc: u64, is_exact: bool, table: &mut FrameTable) -> Option<Code> {
         let State::Met(met) = &self.state else { return None };
-        if let Some(code) = self.codes.get_mut(&(pc, is_exact))
-            && code.is_same(met, &self.memory, self.now_ns)
+        let (layout, memory) = (&met.layout, &self.memory);
+        if let Some(code) = self.codes.get(&(pc, is_exact))
+            && code.piece.is_none_or(|(start, mark)| self.blobs.has(start, mark, self.now_ns, layout, memory))
         {
             return Some(code.clone());
         }
-        let mut learner =
-            Learner { met, memory: &self.memory, methods: &mut self.methods, now_ns: self.now_ns, table };
+        let mut learner = Learner {
+            met,
+            memory,
+            blobs: &mut self.blobs,
+            methods: &mut self.methods,
+            now_ns: self.now_ns,
+            table,
+        };
         let code = learner.learn(pc, is_exact)?;
         if self.codes.len() >= CODES_MAX {
             self.codes.clear();
@@ -342,6 +337,13 @@ fn interpreted_caller(at: &At, stack: &impl Fn(u64) -> Option<u64>) -> Option<At
     (sender.is_multiple_of(8) && is_near).then(|| At { sp: caller.sp.max(sender), ..caller })
 }
 
+/// The bytes in front of an address, and those from it on.
+fn bytes_around(pc: u64, memory: &impl Memory) -> Option<([u8; BEFORE], [u8; BEHIND])> {
+    let all: [u8; BEFORE + BEHIND] = array(memory, pc.checked_sub(BEFORE as u64)?)?;
+    let (before, behind) = all.split_first_chunk()?;
+    Some((*before, behind.try_into().ok()?))
+}
+
 /// Whether a call stands in front of an address: one of the next instructions, or by a register.
 fn is_behind_call(pc: u64, memory: &impl Memory) -> bool {
     let before: Option<[u8; 5]> = array(memory, pc.wrapping_sub(5));
@@ -356,6 +358,7 @@ fn stub_frame(name: &str) -> Frame {
 struct Learner<'a, M> {
     met: &'a Met,
     memory: &'a M,
+    blobs: &'a mut Blobs,
     methods: &'a mut Methods,
     now_ns: u64,
     table: &'a mut FrameTable,
@@ -363,14 +366,7 @@ struct Learner<'a, M> {
 
 impl<M: Memory> Learner<'_, M> {
     fn plain(&self, kind: Kind) -> Code {
-        Code {
-            kind,
-            frame_bytes: 0,
-            compiled: None,
-            looked_at_ns: self.now_ns,
-            frames: Arc::new([]),
-            is_behind_call: true,
-        }
+        Code { kind, frame_bytes: 0, piece: None, frames: Arc::new([]), is_behind_call: true }
     }
 
     fn learn(&mut self, pc: u64, is_exact: bool) -> Option<Code> {
@@ -382,24 +378,21 @@ impl<M: Memory> Learner<'_, M> {
         if met.interpreter.contains(&pc) {
             return Some(self.plain(Kind::Interpreted));
         }
-        let blob = blob_at(pc, layout, memory)?;
-        let around = || blob.bytes_around(pc, memory);
+        let blob = self.blobs.around(pc, self.now_ns, layout, memory)?;
+        let piece = Some((blob.start, blob.mark));
         let left = blob.frame_complete.map(|complete| complete.saturating_sub(pc.saturating_sub(blob.code)));
-        let how = match around().filter(|_| is_exact) {
-            Some((before, behind)) => leave(&before, &behind, left),
-            None => Leave::Whole,
-        };
+        let around = || bytes_around(pc, memory).map(|(before, behind)| leave(&before, &behind, left));
+        let how = is_exact.then(around).flatten().unwrap_or(Leave::Whole);
         if let BlobKind::Stub(name) = &blob.kind {
             // Frames of stubs matter where the time is in them.
             let frames = is_exact.then(|| self.table.number(stub_frame(name))).into_iter().collect();
             let is_whole = blob.frame_bytes >= 16 && !is_exact;
             let kind = if is_whole { Kind::Sized(Leave::Whole) } else { Kind::Stub };
-            return Some(Code { frames, frame_bytes: blob.frame_bytes, ..self.plain(kind) });
+            return Some(Code { piece, frames, frame_bytes: blob.frame_bytes, ..self.plain(kind) });
         }
-        let compiled = Some((blob.start, blob.compilation(layout, memory)?));
         let frame_bytes = blob.frame_bytes;
         if let Some(offset) = blob.original_pc(pc, layout, memory) {
-            return Some(Code { compiled, frame_bytes, ..self.plain(Kind::Abandoned(offset)) });
+            return Some(Code { piece, frame_bytes, ..self.plain(Kind::Abandoned(offset)) });
         }
         let found = scopes(&blob, pc, is_exact, layout, memory);
         let mut frames = Vec::new();
@@ -412,7 +405,7 @@ impl<M: Memory> Learner<'_, M> {
         let is_behind_call =
             found.is_of_address || blob.kind == BlobKind::Native || is_behind_call(pc, memory);
         let frames = frames.into();
-        Some(Code { compiled, frame_bytes, frames, is_behind_call, ..self.plain(Kind::Sized(how)) })
+        Some(Code { piece, frame_bytes, frames, is_behind_call, ..self.plain(Kind::Sized(how)) })
     }
 }
 

@@ -1,6 +1,7 @@
 //! A JVM of four pieces of code and two methods, written down by hand.
 
 use super::*;
+use crate::blobs::BELIEVED_NS;
 use crate::memory::made_up::MadeUp;
 use crate::methods::made_up::{PLACES as METHOD_PLACES, bytecode_of, put_method};
 use std::cell::RefCell;
@@ -33,8 +34,8 @@ const PLACES: [(Place, u64); 18] = [
     (Place::DeoptOffset, 40),
     (Place::ScopePcs, 44),
 ];
-const MORE_PLACES: [(Place, u64); 3] =
-    [(Place::ScopePcsEnd, 48), (Place::Metadata, 52), (Place::ScopesBegin, 56)];
+const MORE_PLACES: [(Place, u64); 4] =
+    [(Place::ScopePcsEnd, 48), (Place::Metadata, 52), (Place::ScopesBegin, 56), (Place::BlobBytes, 64)];
 
 /// A process with a JVM.
 struct Process {
@@ -76,6 +77,7 @@ impl Process {
         self.memory.put_word(blob, blob + 0x700);
         self.memory.put_int(blob + 8, frame_words);
         self.memory.put_int(blob + 12, 0x100);
+        self.memory.put_int(blob + 64, 0x1800);
         blob
     }
 
@@ -313,7 +315,7 @@ fn whatever_lies_in_memory_ends_a_walk() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         seed >> 16
     };
-    for round in 0..300 {
+    for round in 0..100 {
         let mut process = Process::new();
         for _ in 0..round {
             let at = [0x100, 0x200, 0x300, 0x400, CODE + 16, CODE + 0x410, CODE + 0x610, INNER, OUTER]

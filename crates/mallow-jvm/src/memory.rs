@@ -93,6 +93,42 @@ pub(crate) fn text(memory: &impl Memory, address: u64, bytes_max: usize) -> Opti
     Some(text)
 }
 
+/// The first bytes of a structure, which are read at once; those behind them are read one by one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Head {
+    start: u64,
+    bytes: Vec<u8>,
+}
+
+impl Head {
+    pub(crate) fn read(start: u64, memory: &impl Memory) -> Head {
+        // Where memory ends there may be less of it.
+        const BYTES: [u64; 2] = [384, 96];
+        let read = BYTES.into_iter().find_map(|count| bytes(memory, start, count, BYTES[0] as usize));
+        Head { start, bytes: read.unwrap_or_default() }
+    }
+
+    fn array<const N: usize>(&self, offset: u64, memory: &impl Memory) -> Option<[u8; N]> {
+        let at = usize::try_from(offset).ok()?;
+        match at.checked_add(N).and_then(|end| self.bytes.get(at..end)) {
+            Some(bytes) => bytes.try_into().ok(),
+            None => array(memory, self.start.wrapping_add(offset)),
+        }
+    }
+
+    pub(crate) fn word(&self, offset: u64, memory: &impl Memory) -> Option<u64> {
+        self.array(offset, memory).map(u64::from_le_bytes)
+    }
+
+    pub(crate) fn int(&self, offset: u64, memory: &impl Memory) -> Option<i32> {
+        self.array(offset, memory).map(i32::from_le_bytes)
+    }
+
+    pub(crate) fn short(&self, offset: u64, memory: &impl Memory) -> Option<u16> {
+        self.array(offset, memory).map(u16::from_le_bytes)
+    }
+}
+
 /// Whole pages that were read once, for what is read in many small pieces.
 pub(crate) struct Pages<'a, M> {
     memory: &'a M,

@@ -6,8 +6,8 @@ use mallow_scripts::{FrameTable, JavaMethod};
 use mallow_wire::jvm::Place;
 use rustc_hash::FxHashMap;
 
-/// How long what was read is believed before one word of it is looked at again.
-pub(crate) const BELIEVED_NS: u64 = 100_000_000;
+/// How long what was read is believed before some words of it are looked at again: its place is taken by another one only when a class loader has gone.
+const BELIEVED_NS: u64 = 1_000_000_000;
 /// A process that claims more methods, or names and lines of more bytes, has no more of them.
 const METHODS_MAX: usize = 1 << 18;
 const HELD_BYTES_MAX: usize = 128 << 20;

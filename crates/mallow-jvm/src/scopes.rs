@@ -33,7 +33,7 @@ pub(crate) fn scopes(blob: &Blob, pc: u64, is_exact: bool, layout: &Layout, memo
         _ => None,
     };
     found.filter(|scopes| !scopes.methods.is_empty()).unwrap_or_else(|| {
-        let method = word(memory, blob.start.wrapping_add(layout.of(Place::CompiledMethod))).unwrap_or(0);
+        let method = blob.head.word(layout.of(Place::CompiledMethod), memory).unwrap_or(0);
         Scopes { methods: vec![Scope { method, bytecode: None }], is_of_address: false }
     })
 }
@@ -65,10 +65,10 @@ struct Tables {
 impl Tables {
     fn of(blob: &Blob, layout: &Layout, memory: &impl Memory) -> Option<Tables> {
         let field = |place: u64| blob.start.wrapping_add(place);
-        let offset = |place: Place| u64::try_from(int(memory, field(layout.of(place)))?).ok();
+        let offset = |place: Place| u64::try_from(blob.head.int(layout.of(place), memory)?).ok();
         let places = offset(Place::ScopePcs)?;
         if let (Some(immutable), Some(mutable)) = (layout.get(Place::Immutable), layout.get(Place::Mutable)) {
-            let (immutable, mutable) = (word(memory, field(immutable))?, word(memory, field(mutable))?);
+            let (immutable, mutable) = (blob.head.word(immutable, memory)?, blob.head.word(mutable, memory)?);
             let scopes = immutable.checked_add(offset(Place::ScopesOffset)?)?;
             let methods = mutable.checked_add(offset(Place::MutableRelocations)?)?;
             return Some(Tables { places: immutable.checked_add(places)?, end: scopes, scopes, methods });
@@ -76,7 +76,7 @@ impl Tables {
         Some(Tables {
             places: field(places),
             end: field(offset(Place::ScopePcsEnd)?),
-            scopes: word(memory, field(layout.of(Place::ScopesBegin)))?,
+            scopes: blob.head.word(layout.of(Place::ScopesBegin), memory)?,
             methods: field(offset(Place::Metadata)?),
         })
     }
@@ -153,6 +153,7 @@ fn number(bytes: &mut &[u8], lowest: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::memory::Head;
     use crate::memory::made_up::MadeUp;
 
     const PLACES: [(Place, u64); 5] = [
@@ -189,10 +190,13 @@ mod tests {
         }
         Blob {
             start: 0x1000,
+            end: 0x3000,
             code: 0x2000,
             frame_bytes: 32,
             frame_complete: Some(4),
             kind: BlobKind::Compiled,
+            mark: 1,
+            head: Head::read(0x1000, &memory),
         }
     }
 

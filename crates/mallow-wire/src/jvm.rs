@@ -63,6 +63,8 @@ pub enum Place {
     BlobName,
     /// As above.
     BlobFrameSize,
+    /// As above: how long it is.
+    BlobBytes,
     /// As above: how far into its code its frame is made; in two bytes or four.
     FrameComplete,
     /// As above: the address of its code (up to 22), or the distance.
@@ -133,7 +135,7 @@ pub enum Place {
 pub const PLACES: usize = Place::PoolSize as usize + 1;
 
 /// Each with the type that has it and its own name, none for the type's size. Where versions differ a place stands here twice.
-pub const WANTED: [(Place, &CStr, &CStr); 56] = [
+pub const WANTED: [(Place, &CStr, &CStr); 57] = [
     (Place::Heaps, c"CodeCache", c"_heaps"),
     (Place::LowBound, c"CodeCache", c"_low_bound"),
     (Place::HighBound, c"CodeCache", c"_high_bound"),
@@ -149,6 +151,7 @@ pub const WANTED: [(Place, &CStr, &CStr); 56] = [
     (Place::SpaceHigh, c"VirtualSpace", c"_high"),
     (Place::BlobName, c"CodeBlob", c"_name"),
     (Place::BlobFrameSize, c"CodeBlob", c"_frame_size"),
+    (Place::BlobBytes, c"CodeBlob", c"_size"),
     (Place::FrameComplete, c"CodeBlob", c"_frame_complete_offset"),
     (Place::CodeBegin, c"CodeBlob", c"_code_begin"),
     (Place::CodeOffset, c"CodeBlob", c"_code_offset"),
@@ -197,6 +200,7 @@ pub const WANTED: [(Place, &CStr, &CStr); 56] = [
 pub fn is_enough(has: impl Fn(Place) -> bool) -> bool {
     let either = |one: Place, other: Place| has(one) || has(other);
     let may_lack = [
+        Place::BlobBytes,
         Place::FrameComplete,
         Place::CodeBegin,
         Place::CodeOffset,

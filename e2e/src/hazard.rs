@@ -178,7 +178,7 @@ fn processes(stated: &Value, run: &Finished) -> Vec<Value> {
     processes
 }
 
-/// The run is refused before it starts: one sentence with the reason, exit code 2, nothing left behind.
+/// The run is refused before it starts: one sentence with the reason, the exit code of mallow's own failures, nothing left behind.
 fn check_refusal(program: &Program, reason: &str) {
     let workshop = Workshop::new(&program.name);
     let built = program.build(workshop.path(), &Value::Null);
@@ -189,7 +189,7 @@ fn check_refusal(program: &Program, reason: &str) {
     let session = session_of(program, &path);
     let before = workshop.names();
     for refused in [session.record(), refused_stat(&session)] {
-        let refused = refused.ended(Exit::Status(2));
+        let refused = refused.ended(Exit::Status(125));
         assert_eq!(refused.stdout, "", "the program ran\n{refused}");
         let is_sentence = refused.stderr.starts_with("mallow: ") && refused.stderr.lines().count() == 1;
         assert!(is_sentence && refused.stderr.contains(reason), "no reason `{reason}` is named\n{refused}");

@@ -116,7 +116,7 @@ fn what_timers_do_not_see_is_counted() {
 fn a_program_behind_a_shell_is_sampled_until_the_time_is_over() {
     let workshop = Workshop::new("timers-shell");
     let program = built(&workshop, "shares");
-    let line = format!("sh -c '{0} 50 child; exec {0} 50 child'", text(&program));
+    let line = format!("sh -c '{0} 200 child; exec {0} 200 child'", text(&program));
     let recorded = timed(&workshop, &["sh", "-c", &line]).well();
     let document = report(&workshop, &["timers.pb.gz"]);
     let (under, started) = (time_of(&document, "of_child"), time_of(&document, "_start"));

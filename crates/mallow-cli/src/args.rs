@@ -49,7 +49,7 @@ pub(crate) use window::LowWindow;
 
 use crate::exit_code;
 use clap::error::{ContextKind, Error, ErrorKind};
-use clap::{ArgMatches, ColorChoice, CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, ColorChoice, Command, CommandFactory, Parser, Subcommand};
 use mallow_base::quantity;
 use std::ffi::OsString;
 
@@ -77,7 +77,6 @@ fn bench_share(text: &str) -> Result<f64, String> {
     about = "Shows where a program's memory goes, whether it leaks, and what allocates most.",
     long_about = "Shows where a program's memory goes, whether it leaks, and what allocates most: any program, in any \
                   language, without rebuilding it.",
-    help_template = groups::first_page(),
     after_help = exit_code::EXAMPLES,
     after_long_help = exit_code::help(),
     arg_required_else_help = true,
@@ -98,13 +97,25 @@ pub(crate) struct LowArgs {
 }
 
 impl LowArgs {
+    /// All commands, with the first page of help.
+    pub(crate) fn whole() -> Command {
+        let command = LowArgs::command();
+        let page = groups::first_page(&command);
+        command.help_template(page)
+    }
+
     /// What was typed. That an unknown flag might be a file's name is never said: it is a slip, or a flag of another command.
-    pub(crate) fn parse_typed(words: impl IntoIterator<Item = OsString>) -> Result<LowArgs, Error> {
-        LowArgs::try_parse_from(words).map_err(|mut error| {
-            if error.kind() == ErrorKind::UnknownArgument {
-                let _ = error.remove(ContextKind::Suggested);
+    pub(crate) fn parse_typed(words: &[OsString]) -> Result<LowArgs, Error> {
+        LowArgs::try_parse_from(words).map_err(|mut error| match error.kind() {
+            // The first page is put together for who wants to read it.
+            ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                LowArgs::whole().try_get_matches_from(words).err().unwrap_or(error)
             }
-            error
+            ErrorKind::UnknownArgument => {
+                let _ = error.remove(ContextKind::Suggested);
+                error
+            }
+            _ => error,
         })
     }
 }

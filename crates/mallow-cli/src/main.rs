@@ -42,7 +42,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let mut args = match args::LowArgs::parse_typed(words.iter().cloned()) {
+    let mut args = match args::LowArgs::parse_typed(&words) {
         Ok(args) => args,
         Err(error) => {
             // A reader that has gone needs no help.

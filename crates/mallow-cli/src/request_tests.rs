@@ -64,11 +64,12 @@ fn a_command_needs_no_dashes_before_it() {
 fn an_unknown_flag_is_not_offered_as_a_value() {
     for line in ["report f --leaks", "record -r 3 -- ls", "stat -n 3 ls", "check --frob"] {
         let words = std::iter::once("mallow").chain(line.split(' '));
-        let told = LowArgs::parse_typed(words.map(OsString::from)).unwrap_err().to_string();
+        let told =
+            LowArgs::parse_typed(&words.map(OsString::from).collect::<Vec<_>>()).unwrap_err().to_string();
         assert!(told.contains("unexpected argument"), "{told}");
         assert!(!told.contains("as a value"), "{told}");
     }
-    let told = LowArgs::parse_typed(["mallow", "report", "--timelin", "f"].map(OsString::from)).unwrap_err();
+    let told = LowArgs::parse_typed(&["mallow", "report", "--timelin", "f"].map(OsString::from)).unwrap_err();
     assert!(told.to_string().contains("'--timeline'"), "{told}");
 }
 

@@ -2,9 +2,8 @@
 //!
 //! What only a few need is not on it. It has its page in the guide, completions, a man page and `mallow help COMMAND` all the same.
 
-use super::LowCommand;
+use clap::Command;
 use clap::builder::Styles;
-use clap::{Command, Subcommand};
 
 /// Headings with their commands, in the order in which one comes to need them.
 const GROUPS: [(&str, &[&str]); 8] = [
@@ -28,15 +27,14 @@ const WIDTH: usize = 80;
 const INDENT: usize = 14;
 
 /// What clap fills in around the groups.
-pub(super) fn first_page() -> String {
-    let commands = LowCommand::augment_subcommands(Command::new("mallow"));
+pub(super) fn first_page(commands: &Command) -> String {
     let mut page = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
     let style = Styles::styled();
     let (heading, literal) = (style.get_header(), style.get_literal());
     for (title, names) in GROUPS {
         let rows: Vec<String> = names
             .iter()
-            .filter_map(|name| Some((name, about(&commands, name)?)))
+            .filter_map(|name| Some((name, about(commands, name)?)))
             .map(|(name, about)| {
                 let pad = " ".repeat(INDENT - 2 - name.len());
                 format!("  {literal}{name}{literal:#}{pad}{}\n", wrapped(&about))
@@ -99,7 +97,7 @@ mod tests {
 
     #[test]
     fn the_first_page_fits_a_terminal_and_has_no_niche() {
-        for page in [LowArgs::command().render_help(), LowArgs::command().render_long_help()] {
+        for page in [LowArgs::whole().render_help(), LowArgs::whole().render_long_help()] {
             let page = page.to_string();
             assert!(page.lines().all(|line| line.chars().count() <= WIDTH), "{page}");
             assert!(NICHE.iter().all(|name| !page.contains(name)), "{page}");

@@ -71,14 +71,16 @@ fn start(low: &LowHeapCapture) -> Result<u8, Refusal> {
 
 /// Snapshots of the command and of what it has started: a server's workers hold what grows, and a script's interpreter is a child of its shell.
 fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact: bool) {
+    let mut was_asked = false;
     loop {
         thread::sleep(every);
         let mut asked = process::family(command);
         asked.retain(|pid| process::runtime(*pid).is_some());
-        if asked.is_empty() {
-            // That nobody can be asked is said of the command.
+        if asked.is_empty() && !was_asked {
+            // That nobody can be asked is said of the command. A shell whose interpreter has ended has had one.
             asked.push(command);
         }
+        was_asked |= asked.iter().any(|pid| *pid != command || process::runtime(*pid).is_some());
         for pid in asked {
             let taken = take(pid, &Options { output: folder, redact, all: false });
             // One that has ended meanwhile has nothing to say.

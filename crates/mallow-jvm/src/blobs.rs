@@ -4,7 +4,7 @@
 
 use crate::layout::Layout;
 use crate::memory::{Head, Memory, bytes, int, text, word};
-use mallow_wire::jvm::Place;
+use mallow_wire::jvm::{ARRAY_ELEMENTS, Place};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -59,7 +59,8 @@ fn blob_at(pc: u64, layout: &Layout, memory: &impl Memory) -> Option<Blob> {
     const HEAPS_MAX: i32 = 16;
     let heaps = word(memory, layout.of(Place::Heaps))?;
     // A growable array: its length, and where its elements lie.
-    let (count, list) = (int(memory, heaps)?, word(memory, heaps.wrapping_add(8))?);
+    let elements = layout.get(Place::ArrayElements).unwrap_or(ARRAY_ELEMENTS as u64);
+    let (count, list) = (int(memory, heaps)?, word(memory, heaps.wrapping_add(elements))?);
     let mut heaps =
         (0..count.clamp(0, HEAPS_MAX) as u64).filter_map(|at| word(memory, list.wrapping_add(at * 8)));
     let start = heaps.find_map(|heap| block_in(heap, pc, layout, memory))?;

@@ -97,6 +97,8 @@ pub enum Place {
     Metadata,
     /// As above.
     Immutable,
+    /// In an array that grows: where its elements lie, behind two numbers since version 16 and further before.
+    ArrayElements,
     /// In a method.
     MethodConst,
     /// In the part of it that does not change.
@@ -135,7 +137,7 @@ pub enum Place {
 pub const PLACES: usize = Place::PoolSize as usize + 1;
 
 /// Each with the type that has it and its own name, none for the type's size. Where versions differ a place stands here twice.
-pub const WANTED: [(Place, &CStr, &CStr); 57] = [
+pub const WANTED: [(Place, &CStr, &CStr); 58] = [
     (Place::Heaps, c"CodeCache", c"_heaps"),
     (Place::LowBound, c"CodeCache", c"_low_bound"),
     (Place::HighBound, c"CodeCache", c"_high_bound"),
@@ -171,6 +173,7 @@ pub const WANTED: [(Place, &CStr, &CStr); 57] = [
     (Place::ScopePcsEnd, c"nmethod", c"_dependencies_offset"),
     (Place::Metadata, c"nmethod", c"_metadata_offset"),
     (Place::Immutable, c"nmethod", c"_immutable_data"),
+    (Place::ArrayElements, c"GrowableArray<int>", c"_data"),
     (Place::MethodConst, c"Method", c"_constMethod"),
     (Place::ConstPool, c"ConstMethod", c"_constants"),
     (Place::ConstWords, c"ConstMethod", c"_constMethod_size"),
@@ -196,10 +199,14 @@ pub const WANTED: [(Place, &CStr, &CStr); 57] = [
     (Place::CodeBytes, c"ConstMethod", c"_code_length"),
 ];
 
+/// Where the elements of an array that grows lie, where its JVM does not say.
+pub const ARRAY_ELEMENTS: usize = 8;
+
 /// Whether all is there that frames of Java are read by. `has` tells of a place.
 pub fn is_enough(has: impl Fn(Place) -> bool) -> bool {
     let either = |one: Place, other: Place| has(one) || has(other);
     let may_lack = [
+        Place::ArrayElements,
         Place::BlobBytes,
         Place::FrameComplete,
         Place::CodeBegin,

@@ -7,6 +7,7 @@
 use super::vm_tables::{self, Located, Place};
 use crate::bounds::{at_mut, first};
 use crate::process;
+use mallow_wire::jvm::ARRAY_ELEMENTS;
 
 /// So many methods may stand within each other.
 pub const INLINED_MAX: usize = 64;
@@ -60,7 +61,8 @@ pub fn blob_at(pc: usize) -> Option<Blob> {
     const HEAPS_MAX: i32 = 16;
     let heaps = word(Place::Heaps.of(), 0)?;
     // A growable array: its length, and where its elements lie.
-    let (count, list) = (int(heaps, 0)?, word(heaps, 8)?);
+    let elements = Place::ArrayElements.get().unwrap_or(ARRAY_ELEMENTS);
+    let (count, list) = (int(heaps, 0)?, word(heaps, elements)?);
     let mut heaps = (0..count.clamp(0, HEAPS_MAX) as usize).filter_map(|at| word(list, at * 8));
     heaps.find_map(|heap| blob_in(heap, pc))
 }

@@ -308,6 +308,19 @@ mod tests {
         assert_eq!((blob(0x4f_ffff), blob(0x60_0000), blob(0x50_0000 + 3100 * 128)), (None, None, None));
     }
 
+    /// As before version 16: two numbers, an arena (1 for none) and flags stand in front of the elements.
+    #[test]
+    fn heaps_are_listed_where_the_jvm_says() {
+        let memory = MadeUp::default();
+        heap(&memory, &[0xff, 0xff, 0xff, 0]);
+        memory.put_word(0x208, 1);
+        memory.put_word(0x218, 0x300);
+        let found = |layout: &Layout| blob_at(0x50_0000 + 3 * 128 + 100, layout, &&memory).is_some();
+        let said = [&PLACES[..], &[(Place::ArrayElements, 24)]].concat();
+        assert!(found(&Layout::made_up(11, &said)));
+        assert!(!found(&Layout::made_up(11, &PLACES)));
+    }
+
     #[test]
     fn a_piece_is_searched_once_and_looked_at_now_and_then() {
         let memory = MadeUp::default();

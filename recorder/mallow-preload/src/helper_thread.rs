@@ -43,6 +43,8 @@ pub(crate) fn begin() {
 
 /// Runs in every forked child, when libc has put itself in order.
 extern "C" fn forked() {
+    // The parent's thread is not here: nobody may wait for it.
+    HANDLE.store(0, Ordering::Relaxed);
     bootstrap::start();
     if bootstrap::watches(FEATURE_HELPER_THREAD) == Some(true) {
         unrecorded(create);

@@ -18,16 +18,19 @@ fn processes(document: &Value) -> Vec<&str> {
     lines
 }
 
+/// What `record` or `cpu` says of the command, and the report of the file that it writes.
+fn told(by: &str, workshop: &Workshop, more: &[&str]) -> (String, String) {
+    let file = workshop.file("profile");
+    let mut mallow = run::mallow();
+    mallow.args([by, "--force", "-o"]).arg(&file).args(more).arg("--").args(COMMAND);
+    let summary = run::finish(&mut mallow).well().stderr;
+    (summary, report_of(&file, &[]).well().stdout)
+}
+
 #[test]
 fn a_trace_has_programs_and_no_words() {
     let workshop = Workshop::new("no-arguments-record");
-    let report = |more: &[&str]| {
-        let trace = workshop.file("trace.mallow");
-        let mut mallow = run::mallow();
-        mallow.args(["record", "--force", "-o"]).arg(&trace).args(more).arg("--").args(COMMAND);
-        let recorded = run::finish(&mut mallow).well();
-        (recorded.stderr, report_of(&trace, &[]).well().stdout)
-    };
+    let report = |more: &[&str]| told("record", &workshop, more);
     let (_, whole) = report(&[]);
     assert!(["word-1", "word-2", "word-3"].iter().all(|word| whole.contains(word)), "{whole}");
     let (summary, report) = report(&["--no-arguments"]);
@@ -52,13 +55,7 @@ fn counts_have_programs_and_no_words() {
 #[test]
 fn a_profile_of_time_has_the_program_and_no_words() {
     let workshop = Workshop::new("no-arguments-cpu");
-    let profile = |more: &[&str]| {
-        let file = workshop.file("time.pb.gz");
-        let mut mallow = run::mallow();
-        mallow.args(["cpu", "--force", "-o"]).arg(&file).args(more).arg("--").args(COMMAND);
-        let sampled = run::finish(&mut mallow).well();
-        (sampled.stderr, report_of(&file, &[]).well().stdout)
-    };
+    let profile = |more: &[&str]| told("cpu", &workshop, more);
     assert!(profile(&[]).1.contains("word-3"));
     let (summary, report) = profile(&["--no-arguments"]);
     assert!(!summary.contains("word-") && !report.contains("word-"), "{summary}{report}");

@@ -42,8 +42,9 @@ impl ChildList {
 
     /// Whether there is nobody but this one. False when it cannot be told.
     pub(crate) fn is_only(&self, pid: Option<u32>) -> bool {
-        const ONE_BYTES: usize = 16;
-        let mut bytes = [0_u8; 2 * ONE_BYTES];
+        // A list that is longer has several, of which no two are the same.
+        const LIST_BYTES: usize = 32;
+        let mut bytes = [0_u8; LIST_BYTES];
         let Some(Ok(count)) = self.0.as_ref().map(|file| file.read_at(&mut bytes, 0)) else { return false };
         let list = bytes.get(..count).and_then(|bytes| std::str::from_utf8(bytes).ok());
         list.is_some_and(|list| list.split_whitespace().all(|child| child.parse() == Ok(pid.unwrap_or(0))))

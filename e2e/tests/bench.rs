@@ -295,7 +295,7 @@ fn children_that_are_left_are_named_and_not_waited_for() {
     assert!(shown.stdout.contains("processes were still running, such as sleep"), "{shown}");
 }
 
-/// Whether a process with this word in its command line runs.
+/// Returns whether a process with this word in its command line runs.
 fn runs_with(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());

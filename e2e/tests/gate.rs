@@ -177,7 +177,7 @@ fn seed(suite: &Path, faults: &[Fault]) {
     fs::write(suite.join("mallow.toml"), text).unwrap();
 }
 
-/// Whether a stack leads through one of a source's lines.
+/// Returns whether a stack leads through one of a source's lines.
 fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bool {
     let frames = report["frames"].as_array().unwrap();
     stack.as_array().unwrap().iter().map(|at| &frames[at.as_u64().unwrap() as usize]).any(|frame| {

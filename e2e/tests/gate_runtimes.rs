@@ -11,7 +11,7 @@ fn least(test: &Value, metric: &str) -> Option<u64> {
     conclusion["spread"]["min"].as_u64()
 }
 
-/// Whether a metric is above what its baseline allows.
+/// Returns whether a metric is above what its baseline allows.
 fn is_above(test: &Value, metric: &str) -> bool {
     let conclusions = test["judgements"].as_array().unwrap();
     conclusions.iter().any(|conclusion| conclusion["metric"] == metric && conclusion["standing"] == "above")

@@ -81,7 +81,7 @@ impl Recording {
     }
 }
 
-/// Whether a signal waits for a process.
+/// Returns whether a signal waits for a process.
 fn is_pending(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     status
@@ -102,7 +102,7 @@ fn fields(stat: &Path) -> Option<Vec<String>> {
     Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether a process's first thread has ended.
+/// Returns whether a process's first thread has ended.
 fn has_left(pid: u32) -> bool {
     fields(format!("/proc/{pid}/stat").as_ref()).unwrap()[0] == "Z"
 }

@@ -39,7 +39,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether it ended with status 0.
+    /// Returns whether it ended with status 0.
     pub(crate) fn is_success(&self) -> bool {
         self.status.success()
     }

@@ -38,7 +38,7 @@ impl Workspace {
         Ok(self.metadata(root, &["--no-deps"])?.target_directory.into())
     }
 
-    /// Whether this is the workspace of mallow's own processes.
+    /// Returns whether this is the workspace of mallow's own processes.
     pub(crate) fn is_root(&self) -> bool {
         self.folder.as_os_str().is_empty()
     }

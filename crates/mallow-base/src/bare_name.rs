@@ -3,7 +3,7 @@
 //! With line tables only, rustc names a function `read<&mut File>` or `{closure#0}`; its symbol says `io::reader::read` and
 //! `io::reader::run::{{closure}}`, because the older of its two manglings has no generic arguments and no numbers.
 
-/// Whether the symbol `fuller` names the function that DWARF calls `bare`.
+/// Returns whether the symbol `fuller` names the function that DWARF calls `bare`.
 pub fn is_fuller(fuller: &str, bare: &str) -> bool {
     fuller.contains(bare) || last_word(fuller) == last_word(bare)
 }

@@ -84,7 +84,7 @@ pub struct Place<'a> {
 pub struct SourceLine<'a>(Place<'a>);
 
 impl Frame {
-    /// Whether it is a frame of a script and not of machine code.
+    /// Returns whether it is a frame of a script and not of machine code.
     pub fn is_script(&self) -> bool {
         self.language != Language::Native
     }

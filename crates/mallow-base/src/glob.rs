@@ -1,6 +1,6 @@
 //! Globs: `*` is any text, `?` any character.
 
-/// Whether a glob is the whole of a text. Takes time in proportion to both lengths' product at most.
+/// Returns whether a glob is the whole of a text. Takes time in proportion to both lengths' product at most.
 pub fn glob_matches(glob: &str, text: &str) -> bool {
     let (glob, text): (Vec<char>, Vec<char>) = (glob.chars().collect(), text.chars().collect());
     let (mut at_glob, mut at_text) = (0, 0);

@@ -1,8 +1,8 @@
-//! Words that every crate speaks: frames, how metrics are shown to people, and how people type them.
+//! Types that every crate shares: stack frames, and how numbers are formatted for and parsed from people.
 //!
 //! This crate knows nothing of processes, files or traces, and depends on nothing. It must stay a leaf: a
-//! type belongs here only when two crates that may not see each other both need it (`mallow-symbols` makes
-//! frames, `mallow-profile` keeps them, and neither imports the other).
+//! type belongs here only if two crates that may not depend on each other both need it (`mallow-symbols` returns
+//! frames, `mallow-profile` stores them, and neither imports the other).
 
 mod bare_name;
 mod frame;

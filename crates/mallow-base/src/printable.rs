@@ -17,7 +17,7 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Whether Unicode has it among the characters that format (`Cf`), or it parts lines or paragraphs (`Zl`, `Zp`).
+/// Returns whether Unicode has it among the characters that format (`Cf`), or it parts lines or paragraphs (`Zl`, `Zp`).
 fn is_unseen(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{180e}'

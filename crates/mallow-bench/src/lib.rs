@@ -1,10 +1,11 @@
-//! What a benchmark of commands found: its runs, what is measured of them, and how commands compare.
+//! Results of a benchmark of commands: its runs, their metrics, and how commands compare.
 //!
-//! Values and pure functions: whoever runs commands fills a [`Session`]; whoever shows or judges it asks here. This crate must never take what
-//! was not measured for 0, nor compare runs of the recorder's pass with timed ones: allocations come from runs of their own.
+//! Values and pure functions: the code that runs commands fills a [`Session`]; the code that prints or judges it calls this crate.
+//! This crate must never treat a missing measurement as 0, nor compare recorded runs with timed ones: allocations come from runs
+//! of their own.
 //!
-//! In reading order: [`Run`], [`BenchCommand`] and [`Session`] are what was measured; a [`Metric`] is one figure of a run; a [`Comparison`]
-//! holds a command against another; [`Finding`] is what speaks against a measurement; [`limited`] judges a limit.
+//! In reading order: [`Run`], [`BenchCommand`] and [`Session`] are what was measured; a [`Metric`] is one quantity of a run; a
+//! [`Comparison`] compares one command with another; a [`Finding`] is a reason to doubt a measurement; [`limited`] checks a limit.
 
 mod comparison;
 mod finding;

@@ -56,7 +56,7 @@ impl Metric {
         }
     }
 
-    /// Whether it comes from the recorder's runs.
+    /// Returns whether it comes from the recorder's runs.
     pub fn is_recorded(self) -> bool {
         matches!(self, Metric::Allocations | Metric::Bytes | Metric::Peak | Metric::Leaked)
     }

@@ -1,12 +1,12 @@
-//! Snapshots of managed heaps, asked of the processes that hold them.
+//! Captures heap snapshots of managed runtimes from running processes.
 //!
-//! [`capture`] recognises the runtime of a running process ([`process`]) and asks it: Ruby and Python through the hook that [`hooked`] puts
-//! into a command, Node by the signal that it was told to listen to, a JVM through its
-//! attach interface, [`attach`]. What comes of it goes into a file that only
-//! its owner can read, and over no other; with secrets left out where that can be done (`redact`).
+//! [`capture`] recognises the runtime of a running process ([`process`]) and requests a snapshot: from Ruby and Python by a hook
+//! that [`hooked`] puts into a command, from Node by a signal that it was started to listen to, from a JVM by its
+//! attach interface, [`attach`]. The snapshot is written to a new file that only its owner can read, never over an existing
+//! one; secrets are removed where that is possible (`redact`).
 //!
-//! This crate must never read a snapshot for what lies in it, nor stay in the way of the program: it takes no signal from it, and
-//! what is asked of it is asked once.
+//! This crate must never analyse a snapshot, nor disturb the program: it takes no signal away from it, and
+//! sends each request only once.
 //!
 //! In reading order: [`process`], `target`, `hook`, `fifo`, `node`, [`attach`], `jvm`, `redact`, `capture`.
 

@@ -69,7 +69,7 @@ fn of_maps(maps: &[u8]) -> Option<Runtime> {
     maps.lines().filter_map(|line| line.rsplit_once('/')).find_map(|(_, name)| of_library(name))
 }
 
-/// Whether it is a JVM. A launcher calls its first thread `java` before it has become one.
+/// Returns whether it is a JVM. A launcher calls its first thread `java` before it has become one.
 pub fn is_jvm(pid: u32) -> bool {
     let is_java = |path: PathBuf| path.file_name().is_some_and(|name| name == "java");
     name(pid) == "java" || fs::read_link(file(pid, "exe")).is_ok_and(is_java)
@@ -88,13 +88,13 @@ pub fn inner_pid(pid: u32) -> u32 {
     inner.unwrap_or(pid)
 }
 
-/// Whether it has HotSpot's library in it, which OpenJ9 has a stand-in for.
+/// Returns whether it has HotSpot's library in it, which OpenJ9 has a stand-in for.
 pub(crate) fn is_hotspot(pid: u32) -> bool {
     let maps = fs::read_to_string(file(pid, "maps")).unwrap_or_default();
     maps.contains("/libjvm.so") && !maps.contains("/libj9")
 }
 
-/// Whether it has a handler for a signal.
+/// Returns whether it has a handler for a signal.
 pub(crate) fn catches(pid: u32, signal: i32) -> bool {
     let status = fs::read_to_string(file(pid, "status")).unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
@@ -102,7 +102,7 @@ pub(crate) fn catches(pid: u32, signal: i32) -> bool {
     (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
 }
 
-/// Whether it is there and runs.
+/// Returns whether it is there and runs.
 pub fn is_alive(pid: u32) -> bool {
     let stat = fs::read_to_string(file(pid, "stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))

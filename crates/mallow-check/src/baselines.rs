@@ -115,7 +115,7 @@ pub fn file_name(test: &str) -> String {
     format!("{name}.json")
 }
 
-/// Whether the value of the environment variable `CI` says that this is no person's machine.
+/// Returns whether the value of the environment variable `CI` says that this is no person's machine.
 pub fn is_ci(value: Option<&str>) -> bool {
     value
         .is_some_and(|value| !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false" | "no"))

@@ -1,15 +1,16 @@
-//! The gate at work: allocation tests of a project, built, run, measured, and held against what is in the repository.
+//! Runs the gate: builds and runs a project's allocation tests, measures them, and compares with the baselines in the repository.
 //!
 //! ```text
 //! mallow.toml or a folder of test_*.c ── suite ──> TestSpec ── build ──> command ── run ──> Measurement ─┐
 //!                                                                           baselines ──> Baseline ─┴─ mallow-gate ──> TestResult
 //! ```
 //!
-//! [`manifest`] and [`suite`] say which tests there are, [`mod@build`] makes programs of their sources, [`run`] measures
-//! them, [`baselines`] is the folder of what they may cost; [`mod@check`] is one whole check, [`update`] makes new baselines of it.
-//! Verdicts are `mallow-gate`'s, which runs nothing: whatever looks at a result needs that crate and not this one.
+//! [`manifest`] and [`suite`] list the tests, [`mod@build`] compiles their sources, [`run`] measures
+//! them, [`baselines`] reads and writes the folder of baselines; [`mod@check`] is one whole check, [`update`] turns its results into
+//! new baselines. Verdicts come from `mallow-gate`, which runs nothing: code that only shows a result depends on that crate and not
+//! on this one.
 //!
-//! The crate prints nothing. How a result looks is the front end's affair.
+//! The crate prints nothing. Front ends print results.
 
 pub mod baselines;
 pub mod build;

@@ -25,7 +25,7 @@ pub(crate) fn keep_names(
     Ok(())
 }
 
-/// Whether a name has a baseline of a kind, in whatever environment.
+/// Returns whether a name has a baseline of a kind, in whatever environment.
 fn is_there(
     baselines: &Baselines,
     name: &str,

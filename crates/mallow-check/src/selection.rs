@@ -24,23 +24,23 @@ impl Selection {
         Selection { words: words.to_vec() }
     }
 
-    /// Whether everything is asked for.
+    /// Returns whether everything is asked for.
     pub fn is_all(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Whether a test has to be run for what is asked for.
+    /// Returns whether a test has to be run for what is asked for.
     pub fn may_be_of(&self, test: &str) -> bool {
         self.is_all() || self.words.iter().any(|word| may_name(word, test))
     }
 
-    /// Whether a test is asked for itself, or a region of it by its whole name.
+    /// Returns whether a test is asked for itself, or a region of it by its whole name.
     pub fn names_test(&self, test: &str) -> bool {
         let is_region = |word: &String| word.strip_prefix(test).is_some_and(|rest| rest.starts_with('.'));
         self.names(test, test) || self.words.iter().any(is_region)
     }
 
-    /// Whether a result of a test is asked for.
+    /// Returns whether a result of a test is asked for.
     pub fn names(&self, test: &str, result: &str) -> bool {
         self.is_all() || self.words.iter().any(|word| names(word, test, result))
     }
@@ -80,19 +80,19 @@ impl Selection {
         Ok(())
     }
 
-    /// Whether each word may name something of these tests.
+    /// Returns whether each word may name something of these tests.
     pub(crate) fn check(&self, tests: &[String]) -> Result<(), SuiteError> {
         let strange = self.words.iter().find(|word| !tests.iter().any(|test| may_name(word, test)));
         strange.map_or(Ok(()), |word| Err(not_there(word, tests.iter().map(String::as_str))))
     }
 }
 
-/// Whether a word names a result: its test, or itself.
+/// Returns whether a word names a result: its test, or itself.
 fn names(word: &str, test: &str, result: &str) -> bool {
     [test, result].into_iter().any(|name| word == name || glob::matches(word, name))
 }
 
-/// Whether a word names a test or a region that the test may have.
+/// Returns whether a word names a test or a region that the test may have.
 fn may_name(word: &str, test: &str) -> bool {
     names(word, test, test) || glob::goes_on_from(word, &format!("{test}."))
 }

@@ -71,7 +71,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     })
 }
 
-/// Whether timers of threads can do what is asked.
+/// Returns whether timers of threads can do what is asked.
 fn fit_for_timers(request: &LowCpu) -> Result<(), Failure> {
     let asked = [
         (request.pid.is_some(), "--pid: they are made by a library that is preloaded into a command"),

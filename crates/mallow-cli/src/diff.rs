@@ -60,7 +60,7 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     }
 }
 
-/// Whether a filter asks for stacks alone. Then it is held against both sides of a site, whose functions may have other names in one of them;
+/// Returns whether a filter asks for stacks alone. Then it is held against both sides of a site, whose functions may have other names in one of them;
 /// what is no matter of names is taken away before anything is compared.
 pub(crate) fn is_of_stacks(filter: &Expression) -> bool {
     !filter.needs_events() && !filter.asks_for_processes()

@@ -1,11 +1,11 @@
 //! The `mallow` command: arguments, one file per command, exit codes.
 //!
-//! What is asked of files is answered by `mallow-query`, what runs is run by `mallow-collect`, `mallow-check` and `mallow-soak`, and
-//! results are written by `mallow-text` and `mallow-json`; here it is only asked for. This crate must never compute a metric of
+//! `mallow-query` answers queries about files, `mallow-collect`, `mallow-check` and `mallow-soak` run programs,
+//! `mallow-text` and `mallow-json` write results; this crate only calls them. It must never compute a metric of
 //! its own, nor decide what has to be read for an answer.
 //!
-//! [`args`] is what was typed, [`request`] what it means; `record`, `stat`, `report` and their like do it, each beside its own
-//! request. [`terminal`] says how wide text may be.
+//! [`args`] parses the command line, [`request`] turns it into requests; `record`, `stat`, `report` and the other commands execute
+//! them, each beside its own request. [`terminal`] says how wide text may be.
 
 mod args;
 mod bench;

@@ -18,7 +18,7 @@ static WIDTH: OnceLock<usize> = OnceLock::new();
 /// What `--color` said.
 static COLOUR: OnceLock<ColorChoice> = OnceLock::new();
 
-/// Whether text has colours; only the first call counts.
+/// Returns whether text has colours; only the first call counts.
 pub(crate) fn set_colour(choice: ColorChoice) {
     let _ = COLOUR.set(choice);
 }

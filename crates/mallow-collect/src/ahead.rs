@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Looks up the addresses of one module and leaves the answers for later. The addresses are those that `Resolve` is given.
+/// Symbolizes the addresses of one module and caches the results. The addresses are those that `Resolve` gets later.
 pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 
 /// The collector's end of the thread.
@@ -24,11 +24,11 @@ pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 pub(crate) struct Ahead {
     new: Sender<New>,
     has_ended: Arc<AtomicBool>,
-    /// By the process's index: how much of it was said.
+    /// By the process's index: how much of it was sent.
     said: FxHashMap<u32, Said>,
 }
 
-/// What is new of one process.
+/// New nodes and modules of one process.
 #[derive(Debug, Default)]
 struct New {
     process: u32,
@@ -36,19 +36,20 @@ struct New {
     addresses: Vec<SymbolKey>,
 }
 
-/// How much of a process was said.
+/// How much of a process was sent.
 #[derive(Clone, Copy, Debug, Default)]
 struct Said {
     modules: usize,
     addresses: usize,
 }
 
-/// How long new addresses are gathered at least.
+/// How long new addresses are collected at least.
 const GATHER: Duration = Duration::from_millis(40);
-/// How much longer the thread rests than it worked.
+/// How much longer the thread sleeps than it worked.
 const REST_FACTOR: u32 = 20;
-/// How much nicer it is than other threads: it gets a third of their part of a busy processor. No less, for a process has ended when its last thread has, and
-/// beside a program that starts others all the time one of the lowest priority waits for seconds to be let die.
+/// Its nice value relative to other threads: it gets a third of their share of a busy CPU. No higher, for a process
+/// has ended when its last thread has, and beside a program that starts others all the time a thread of the lowest
+/// priority waits for seconds before it can exit.
 const NICENESS: i32 = 5;
 /// As much stack as a main thread has: parsers recurse into nested inlined calls.
 const STACK_BYTES: usize = 8 << 20;
@@ -96,7 +97,7 @@ struct Worker {
     look_ahead: ResolveAhead,
     /// The modules of each process.
     processes: FxHashMap<u32, Vec<MappedModule>>,
-    /// What was looked up, over all processes: most of them run the same libraries.
+    /// The addresses that were looked up, over all processes: most of them run the same libraries.
     known: FxHashSet<(u32, u64)>,
     numbers: FxHashMap<Module, u32>,
 }
@@ -124,7 +125,7 @@ impl Worker {
         }
     }
 
-    /// What comes within a time; none when nothing will come any more.
+    /// Receives what comes within a time; `None` if nothing will come any more.
     fn gather(&self, rest: Duration) -> Option<Vec<New>> {
         let until = Instant::now() + rest;
         let mut news = Vec::new();
@@ -148,8 +149,8 @@ impl Worker {
         }
     }
 
-    /// The addresses that nobody has asked about, module by module. Which module held one is found out again when the recording
-    /// ends, so a module that is met late costs a look-up and no wrong name.
+    /// Returns the addresses that are not cached yet, module by module. Which module contained one is determined
+    /// again when the recording ends, so a module that is seen late costs a look-up and no wrong name.
     fn wanted(&mut self, news: Vec<New>) -> Vec<(Module, Vec<u64>)> {
         let mut wanted: FxHashMap<Module, Vec<u64>> = FxHashMap::default();
         for new in news {
@@ -158,7 +159,7 @@ impl Worker {
             let map = ModuleMap::of(modules);
             for key in &new.addresses {
                 let Some(module) = map.at(key).map(|at| &modules[at]) else { continue };
-                // A return address points behind the call: one less lies within it.
+                // A return address points behind the call: one less is within it.
                 let svma = key.avma.wrapping_sub(module.bias).wrapping_sub(u64::from(!key.exact));
                 let module = Module { path: module.path.clone(), build_id: module.build_id.clone() };
                 let next = self.numbers.len() as u32;

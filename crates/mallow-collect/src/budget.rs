@@ -8,24 +8,24 @@ use crate::peer::Peer;
 use crate::process::TracedProcess;
 use rustc_hash::FxHashMap;
 
-/// What may be held beyond twice the memory of the processes.
+/// How much may be held beyond twice the memory of the processes.
 const EXCESS_BYTES_MAX: u64 = 256 << 20;
 /// Programs that one process may become.
 pub(crate) const IMAGES_MAX: u32 = 4096;
 /// Processes that are remembered for having been left.
 const SHUNNED_MAX: usize = 1024;
 
-/// What is held, and who is not listened to any more.
+/// How much memory is held, and which processes were dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
-    /// Of processes that have ended.
+    /// Held for processes that have ended.
     ended_excess_bytes: u64,
     /// By process: what is kept of the programs that it was before.
     before: FxHashMap<u32, Before>,
     shunned: Vec<Peer>,
 }
 
-/// What is known of the programs that a process was before it became another one.
+/// The earlier programs of a process that has called `exec`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Before {
     images: u32,
@@ -63,7 +63,7 @@ impl Budget {
         }
     }
 
-    /// Nothing more comes of a process.
+    /// Called when a process has ended.
     pub(crate) fn note_ended(&mut self, process: &TracedProcess) {
         self.ended_excess_bytes += self.excess_bytes(process, process.kept_bytes());
         self.before.remove(&process.pid);
@@ -75,7 +75,7 @@ impl Budget {
         }
     }
 
-    /// Whether somebody was left, and is not to be listened to again.
+    /// Returns whether a process was dropped, and must not register again.
     pub(crate) fn is_shunned(&self, peer: &Peer) -> bool {
         self.shunned.iter().any(|shunned| shunned.pid == peer.pid && !shunned.has_ended())
     }

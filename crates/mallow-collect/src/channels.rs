@@ -9,23 +9,23 @@ use mallow_wire::shared::{CHANNEL_FREE, CHANNEL_OWNED};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-/// Where the reading of a channel stands, and whose channel it is.
+/// The read position of a channel, and its owner.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChannelReader {
     /// The thread that owns the channel.
     pub(crate) thread: ThreadIndex,
-    /// The owner's serial number; 0 before the first owner was met.
+    /// The owner's serial number; 0 before the first owner was seen.
     pub(crate) taken_serial: u64,
     /// Words consumed.
     pub(crate) tail: u64,
-    /// The time stamp that stood last in the ring: that of the records behind it.
+    /// The last time stamp in the ring: that of the records after it.
     pub(crate) tsc: u64,
 }
 
 /// The thread id in a free channel, and in one that is being taken: its new owner has not signed yet.
 pub(crate) const NOBODY: u32 = 0;
 
-/// Readers of channels that were used before, as if all that stands in them were read.
+/// Returns readers of channels that were used before, positioned after everything in them.
 pub(crate) fn read_up(mapping: &Mapping) -> Vec<ChannelReader> {
     let at_head = |index| {
         let channel = mapping.channel(index);
@@ -36,8 +36,8 @@ pub(crate) fn read_up(mapping: &Mapping) -> Vec<ChannelReader> {
     (0..mapping.channels_high()).map(at_head).collect()
 }
 
-/// Frees the channels whose owners have ended, if `is_read_up`, which is given the channel's index and its owner's
-/// serial number, agrees.
+/// Releases the channels whose owners have ended, if `is_read_up`, called with the channel's index and its owner's
+/// serial number, returns true.
 pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u64) -> bool) {
     // In another pid namespace the recorder's thread ids mean nothing to us.
     if mapping.at_start().pid != pid {

@@ -11,9 +11,9 @@ use std::time::Instant;
 #[derive(Debug)]
 pub(crate) struct Clock {
     started: Instant,
-    /// Where the line begins, a millisecond or more before the latest note; the start while that is younger.
+    /// Where the line starts, a millisecond or more before the latest note; the start while that is younger.
     older: Note,
-    /// Where it will begin.
+    /// Where the next line will start.
     newer: Note,
     /// [`fixed_us`] of the line's beginning.
     older_us: i128,
@@ -30,8 +30,8 @@ struct Note {
     ns: u64,
 }
 
-/// Bits behind the point. With them a rate is exact to a billionth, and a time to a microsecond through a
-/// quarter of an hour without a note.
+/// Bits of the fraction. With them a rate is exact to a billionth, and a time to a microsecond through a quarter of
+/// an hour without a note.
 const FRACTION_BITS: u32 = 40;
 
 /// Nanoseconds as microseconds with a fraction.
@@ -51,7 +51,8 @@ impl Clock {
         Clock { started, older, newer, older_us, rate: 0, noted_tsc: first.tsc }
     }
 
-    /// Notes the time now, and gives the counter. Events up to it can be converted until the next note.
+    /// Records the current time and returns the time stamp counter. Events up to it can be converted until the next
+    /// call.
     pub(crate) fn note(&mut self) -> u64 {
         self.take(Note::now(self.started))
     }
@@ -89,7 +90,8 @@ impl Clock {
 }
 
 impl Note {
-    /// Both clocks, read as close together as a few tries bring it: whoever is interrupted between the two tries again.
+    /// Reads both clocks, as close together as a few tries achieve: if it is interrupted between the two it tries
+    /// again.
     fn now(started: Instant) -> Note {
         const TRIES: usize = 4;
         const CLOSE_TICKS: u64 = 3_000;

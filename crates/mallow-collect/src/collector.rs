@@ -30,7 +30,8 @@ pub(crate) trait Observer {
     }
     /// Behind what the next pass reads, everything has happened that led to now.
     fn before_pass(&mut self) {}
-    /// Whether nobody wants to look on any longer, so that collecting ends behind the next pass, which reads everything.
+    /// Returns whether the observer has finished, so that collecting ends after the next pass, which reads
+    /// everything.
     fn is_over(&self) -> bool {
         false
     }
@@ -40,19 +41,19 @@ pub(crate) trait Observer {
     fn sampled(&mut self, _process: &TracedProcess) {}
 }
 
-/// Nobody.
+/// An observer that does nothing.
 impl Observer for () {}
 
-/// The processes of a recording, and what has come of those that have ended.
+/// The processes of a recording, and the results of those that have ended.
 pub(crate) struct Collector<S> {
-    /// None where nobody can register: the collector was given its process.
+    /// `None` if no process can register: the collector was given its process.
     session: Option<Session>,
     clock: Clock,
     pub(crate) sink: S,
     pub(crate) wanted: Wanted,
     processes: Vec<TracedProcess>,
     pub(crate) exited: Vec<ExitedProcess>,
-    /// How many have registered.
+    /// How many processes have registered.
     pub(crate) registered: u32,
     starts: Starts,
     executables: Executables,
@@ -63,14 +64,14 @@ pub(crate) struct Collector<S> {
 
 /// A process with so many words to read, a tenth of a millisecond of work and more, is worth a thread.
 const MUCH_WORDS: u64 = 16 * 1024;
-/// How often resident memory is noted.
+/// How often resident memory is sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-/// How often everything gathered is handed to the sink, whether or not a chunk is full.
+/// How often all collected events are written to the sink, whether or not a chunk is full.
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
-/// How often ends are looked for at least.
+/// How often the collector checks for ended processes at least.
 const ENDS_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Tells a process that it goes on unrecorded.
+/// Tells a process that it is not recorded.
 pub(crate) fn turn_away(registration: &Registration) {
     if let Ok(mapping) = Mapping::new(&registration.memory) {
         mapping.header().heartbeat.store(HEARTBEAT_LEFT, Ordering::SeqCst);
@@ -78,7 +79,7 @@ pub(crate) fn turn_away(registration: &Registration) {
 }
 
 impl<S: Sink + Send> Collector<S> {
-    /// One that nobody has registered with.
+    /// Returns a collector with which no process has registered.
     pub(crate) fn new(session: Option<Session>, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
         Collector {
             session,
@@ -115,8 +116,8 @@ impl<S: Sink + Send> Collector<S> {
             if target.is_overdue() {
                 self.end_all(observer)?;
             }
-            // The ends are looked for first: what a process did before it ended is then seen by the pass below.
-            // Where some come, others end, and hold memory of ours.
+            // Ended processes are checked first: what a process did before it ended is then seen by the pass below.
+            // Where processes start, others end, and hold memory of ours.
             let mut ended = Vec::new();
             if has_accepted || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
                 ends_looked_at = Instant::now();
@@ -150,7 +151,8 @@ impl<S: Sink + Send> Collector<S> {
         }
     }
 
-    /// Ends those that still run. One that began while others were killed is killed in a later pass; one that nobody of ours has started is left.
+    /// Ends the processes that are still running. One that was started while others were killed is killed in a later
+    /// pass; one that no descendant of ours has started is left alone.
     fn end_all(&mut self, observer: &mut dyn Observer) -> Result<(), CollectError> {
         let (ours, others) = std::mem::take(&mut self.processes).into_iter().partition(TracedProcess::kill);
         self.processes = ours;

@@ -13,7 +13,7 @@ pub enum CommandLines {
 }
 
 impl CommandLines {
-    /// What is kept of a command's words.
+    /// Returns the part of a command's words that is kept.
     pub fn words(self, command: &[OsString]) -> Vec<String> {
         let kept = match self {
             CommandLines::Whole => command.len(),
@@ -27,7 +27,7 @@ impl CommandLines {
         self.words(command).join(" ")
     }
 
-    /// What is kept of what a process sends, which is a zero byte behind each argument.
+    /// Returns the part that is kept of a process's command line, in which a zero byte ends each argument.
     pub(crate) fn of_process(self, sent: &[u8]) -> String {
         let kept = match self {
             CommandLines::Whole => sent,

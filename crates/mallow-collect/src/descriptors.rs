@@ -21,7 +21,7 @@ impl Snapshot {
             .flatten()
             .filter_map(|entry| {
                 let number = entry.file_name().to_str()?.parse().ok()?;
-                // A socket, a pipe and the like are told from one another by the inode in their name.
+                // Sockets, pipes and the like are distinguished by the inode in their name.
                 let target = std::fs::read_link(entry.path()).ok()?;
                 Some((number, target.to_string_lossy().into_owned()))
             })
@@ -30,16 +30,16 @@ impl Snapshot {
     }
 }
 
-/// Who opened what.
+/// Which stack opened which descriptor.
 #[derive(Debug, Default)]
 pub(crate) struct Descriptors {
-    /// By number: the stack that opened it last, and how many regions had begun by then.
+    /// By descriptor: the stack that opened it last, and how many regions had begun by then.
     openers: FxHashMap<u64, (StackId, u64)>,
     regions_begun: u64,
 }
 
 impl Descriptors {
-    /// Counts the begin of a region; gives its number.
+    /// Counts the begin of a region; returns its number.
     pub(crate) fn region_begins(&mut self) -> u64 {
         self.regions_begun += 1;
         self.regions_begun
@@ -49,8 +49,9 @@ impl Descriptors {
         self.openers.insert(number, (stack, self.regions_begun));
     }
 
-    /// The descriptors that a region opened and that are open at a later look; `begun` is the region's number and `before`
-    /// the look at its begin. A number that was closed and led to the same file again is known by its opener.
+    /// Returns the descriptors that a region opened and that are open in a later snapshot; `begun` is the region's
+    /// number and `before` the snapshot at its begin. A descriptor that was closed and opened for the same file again
+    /// is recognised by its opener.
     pub(crate) fn left(&self, begun: u64, before: &Snapshot, after: &Snapshot) -> Vec<Option<StackId>> {
         let mut numbers: Vec<&u64> = after.targets.keys().collect();
         numbers.sort_unstable();

@@ -7,7 +7,7 @@ use rustix::net::{
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-/// How the names of the files begin at which sessions listen.
+/// The first part of the file names of listening sockets.
 const FILE_NAME_START: &str = "session-";
 
 /// The socket for our own user. Its file goes with it.
@@ -44,7 +44,7 @@ impl OwnDoor {
             bind(socket, &SocketAddrUnix::new(&fresh)?)
         };
         let socket = listening(bound).ok()?;
-        // Under its name it listens: whoever finds it silent may remove it.
+        // It listens under its temporary name: another session may remove a file whose socket does not listen.
         let named = std::fs::rename(&fresh, &path);
         if named.is_err() {
             let _ = std::fs::remove_file(&fresh);
@@ -59,7 +59,7 @@ impl OwnDoor {
     }
 }
 
-/// Removes the files of sessions that were killed: nobody listens there.
+/// Removes the sockets of sessions that were killed: no process listens there.
 fn remove_left(folder: &Path) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         if !entry.file_name().to_string_lossy().starts_with(FILE_NAME_START) {
@@ -80,7 +80,7 @@ impl Drop for OwnDoor {
     }
 }
 
-/// Takes as long whichever byte differs, so that nobody learns the token byte by byte.
+/// Compares in constant time, so that the token cannot be guessed byte by byte.
 pub(crate) fn is_equal(one: &[u8; 16], other: &[u8; 16]) -> bool {
     one.iter().zip(other).fold(0, |differs, (a, b)| differs | (a ^ b)) == 0
 }

@@ -31,7 +31,7 @@ struct Cursor<'a> {
     read_us: u64,
 }
 
-/// What a pass over the rings consists of.
+/// The inputs of a pass over the rings.
 pub(crate) struct Pass<'a> {
     /// The shared memory.
     pub(crate) mapping: &'a Mapping,
@@ -39,28 +39,28 @@ pub(crate) struct Pass<'a> {
     pub(crate) clock: &'a Clock,
     /// Events stamped later than this stay where they are.
     pub(crate) until_tsc: u64,
-    /// Where the events go.
+    /// Receives the events.
     pub(crate) pairing: &'a mut Pairing,
     /// The stacks that they name.
     pub(crate) stacks: &'a mut StackNumbers,
-    /// Where the program's marks go; none when nobody asked for them.
+    /// Receives the program's marks; `None` if they are not requested.
     pub(crate) marks: Option<&'a mut Marks>,
     /// Called from time to time, between events.
     pub(crate) flush: &'a mut dyn FnMut(&mut Pairing, &mut StackNumbers),
 }
 
-/// What a pass came to.
+/// The result of a pass.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Passed {
     /// Words consumed.
     pub(crate) words: u64,
-    /// How often a ring held what no recorder writes, and was skipped to its head.
+    /// How often a ring contained invalid data, and was skipped to its head.
     pub(crate) damages: u64,
-    /// Reading stacks took so long that the rest is for the next pass: others want to be looked after.
+    /// Reading stacks took so long that the rest is left to the next pass: other processes have to be read too.
     pub(crate) is_cut: bool,
 }
 
-/// An event as it stood in the ring.
+/// An event as it was in the ring.
 #[derive(Clone, Copy)]
 struct Event {
     kind: Kind,
@@ -96,17 +96,17 @@ enum Stop {
     Done,
 }
 
-/// How far ahead a ring's words are fetched: they lie in another processor's cache.
+/// How far ahead a ring's words are prefetched: they are in another CPU's cache.
 const AHEAD_WORDS: u64 = 96;
 
 /// Keys of frames that are read in a pass to find stacks: some tenths of a second.
 const KEYS_MAX: u64 = 4 << 20;
 
-/// How many words are read before the space is given back to the writer.
+/// How many words are read before the space is released to the writer.
 const RELEASE_WORDS: u64 = 8 * 1024;
 
-/// Stamps further ahead of now than this, minutes on any processor, are no stamps. Waiting for their time to
-/// come would stop their thread.
+/// Stamps further ahead of now than this, minutes on any CPU, are invalid. Waiting for their time would stop their
+/// thread.
 const AHEAD_TICKS_MAX: u64 = 1 << 40;
 
 impl Pass<'_> {
@@ -128,7 +128,7 @@ impl Pass<'_> {
             let limit_tsc = next_tsc.min(self.until_tsc);
             let current = &mut cursors[first];
             let stop = self.decode(current, limit_tsc, &mut batch, &mut passed.damages);
-            // What was read stands in the batch: the space is free, although the last events are not applied
+            // The words that were read are in the batch: the space is free, although the last events are not applied
             // yet.
             if current.at - current.released >= RELEASE_WORDS {
                 self.release(current.channel, current.at);
@@ -163,9 +163,9 @@ impl Pass<'_> {
         cursor.at
     }
 
-    /// Takes events out of a ring up to a time stamp, and asks for the memory that they will want. The table
-    /// of live blocks is larger than any cache, and the processor can fetch for many events at once, but not
-    /// know by itself what later events will look up.
+    /// Decodes events of a ring up to a time stamp, and prefetches the memory that they will need. The table of live
+    /// blocks is larger than any cache. The CPU can fetch for many events at once, but cannot know by itself what
+    /// later events will look up.
     fn decode(&self, cursor: &mut Cursor, limit_tsc: u64, batch: &mut Batch, damages: &mut u64) -> Stop {
         let now_tsc = self.clock.noted_tsc();
         while let Some(event) = batch.events.get_mut(batch.count) {
@@ -192,7 +192,7 @@ impl Pass<'_> {
                     continue;
                 }
                 None | Some(Kind::Time) => {
-                    // No record begins here: the program wrote over the ring. What follows cannot be told apart.
+                    // No record begins here: the program overwrote the ring. The rest cannot be decoded.
                     cursor.at = cursor.end;
                     *damages += 1;
                     return Stop::Done;
@@ -203,7 +203,7 @@ impl Pass<'_> {
             if words > cursor.end - cursor.at {
                 return Stop::Done;
             }
-            // The word behind a short record belongs to the next one, or to nobody: it is not looked at.
+            // The word after a short record belongs to the next one, or to none: it is not used.
             let word1 = cursor.ring.word(cursor.at.wrapping_add(1));
             *event =
                 Event { kind, thread: cursor.thread, time_us: cursor.read_us, freed_us: LATER, word0, word1 };
@@ -221,8 +221,8 @@ impl Pass<'_> {
         Stop::Full
     }
 
-    /// Passes the record that frees a block which was allocated just before, with its stamp if it has one of its own that is not behind
-    /// the limit: the two are one event. When it was, or [`LATER`].
+    /// Skips the record that frees a block which was allocated just before, with its stamp if it has one of its own
+    /// that is not after the limit: the two are one event. Returns its time, or [`LATER`].
     #[inline(always)]
     fn freed_at_once(&self, cursor: &mut Cursor, address: u64, limit_tsc: u64) -> u64 {
         let is_its_free = |word| Kind::of(word) == Some(Kind::Free) && event::address_of(word) == address;
@@ -313,7 +313,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Gives space back, and wakes the thread when it sleeps for want of it.
+    /// Releases space, and wakes the thread if it waits for it.
     fn release(&self, channel: usize, tail: u64) {
         let channel = self.mapping.channel(channel);
         channel.tail.store(tail, Ordering::Release);

@@ -14,7 +14,8 @@ use std::process::ExitStatus;
 use std::sync::atomic::Ordering;
 
 impl Peer {
-    /// Ends it at once if it was started by us. False when it was not, and goes on: nobody else is to be ended, whatever he says of himself.
+    /// Kills it if it was started by us. Returns false if it was not, and is still running: no other process may be
+    /// killed, whatever it claims.
     pub(crate) fn kill(&self) -> bool {
         if self.has_ended() {
             return true;
@@ -26,7 +27,7 @@ impl Peer {
         is_ours || self.has_ended()
     }
 
-    /// How it ended, as far as anybody knows.
+    /// Returns its exit status, as far as it can be known.
     pub(crate) fn exit(&self, header: &Header) -> Option<Exit> {
         let announced = || {
             (header.exit_kind.load(Ordering::Acquire) == EXIT_STATUS)
@@ -44,7 +45,7 @@ impl Peer {
     }
 }
 
-/// Reads a status as `wait` gives it.
+/// Decodes a status as `wait` returns it.
 fn from_wait_status(raw: i32) -> Exit {
     match raw & 0x7f {
         0 => Exit::Status(raw >> 8 & 0xff),
@@ -84,7 +85,7 @@ fn exit_from_proc(pid: u32) -> Option<i32> {
     fields.split_whitespace().last()?.parse().ok()
 }
 
-/// How a child of ours ended.
+/// Converts the status of a child of ours.
 pub fn exit_of_status(status: ExitStatus) -> Exit {
     from_wait_status(status.into_raw())
 }

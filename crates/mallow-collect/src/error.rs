@@ -22,7 +22,7 @@ pub enum CollectError {
         "'{path}' is no regular file, and a trace is read again when the program has ended; name a file with -o"
     )]
     NoFile {
-        /// What was named.
+        /// The path.
         path: PathBuf,
     },
     /// The trace cannot be written.
@@ -30,15 +30,15 @@ pub enum CollectError {
     CannotWrite {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// Something else that the system refused.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was to be done.
+        /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }

@@ -8,7 +8,7 @@ use mallow_scripts::Scripts;
 use mallow_trace::{MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use std::path::PathBuf;
 
-/// What remains of a process.
+/// What is kept of an exited process.
 #[derive(Debug)]
 pub(crate) struct ExitedProcess {
     pub(crate) index: u32,
@@ -22,16 +22,16 @@ pub(crate) struct ExitedProcess {
     pub(crate) wide: [Option<RegionTotals>; 2],
     /// Regions that were open at the end.
     pub(crate) unfinished: Vec<String>,
-    /// What Python's own allocator hands out was recorded.
+    /// Whether blocks of Python's own allocator were recorded.
     pub(crate) python_objects: bool,
-    /// Why its figures are not those of its heap, if they are not.
+    /// Why its metrics are not those of its heap, if they are not.
     pub(crate) blind: Option<String>,
     pub(crate) folded: Summary,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
-    /// What the frames of scripts on them are.
+    /// The script frames on them.
     pub(crate) scripts: Scripts,
-    /// What the code on them is that the process made.
+    /// The symbols of JIT-compiled code on them.
     pub(crate) made: MadeCode,
     pub(crate) modules: Vec<MappedModule>,
     /// Its program, where regions are counted.

@@ -8,24 +8,24 @@ const SENTENCES_MAX: usize = 100;
 /// Sentences about the processes of a recording.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    /// What is not in the trace, and is said in it.
+    /// What is missing in the trace; the trace says so.
     pub(crate) unseen: Vec<String>,
-    /// Of processes whose figures are not those of their heaps.
+    /// Processes whose metrics are not those of their heaps.
     pub(crate) blind: Vec<String>,
-    /// Of processes that are managed runtimes.
+    /// Processes that are managed runtimes.
     pub(crate) managed: Vec<String>,
-    /// What a recorder that checks itself found.
+    /// Results of a recorder with self-checks.
     pub(crate) verification: Vec<String>,
-    /// After which the figures are not the program's.
+    /// Faults after which the metrics are not the program's.
     pub(crate) faults: Vec<String>,
     /// Sentences that were one too many.
     unsaid: u64,
-    /// What Python's allocator hands out was wanted of some process, and recorded of some.
+    /// Whether blocks of Python's allocator were requested of any process, and recorded of any.
     pub(crate) python_objects: (bool, bool),
 }
 
 impl Findings {
-    /// Adds those of a process that ends. Returns why its figures are not those of its heap, if they are not.
+    /// Adds those of a process that ends. Returns why its metrics are not those of its heap, if they are not.
     pub(crate) fn add(&mut self, process: &TracedProcess) -> Option<String> {
         process.warnings().into_iter().for_each(|sentence| self.add_unseen(sentence));
         self.faults.extend(process.faults().take(SENTENCES_MAX.saturating_sub(self.faults.len())));
@@ -46,7 +46,8 @@ impl Findings {
         }
     }
 
-    /// Adds sentences about libraries of a process that ends, which may be `blind` already: it is one process, however many are said of it.
+    /// Adds sentences about libraries of a process that ends, which may be `blind` already: it counts as one process,
+    /// however many sentences it has.
     pub(crate) fn add_libraries(&mut self, blind: Option<String>, libraries: Vec<String>) -> Option<String> {
         let mut libraries = libraries.into_iter();
         let blind = blind.or_else(|| {
@@ -67,7 +68,7 @@ impl Findings {
         }
     }
 
-    /// Adds a sentence about a process whose figures are not those of its heap.
+    /// Adds a sentence about a process whose metrics are not those of its heap.
     pub(crate) fn add_blind(&mut self, sentence: String) {
         if self.blind.len() < SENTENCES_MAX {
             self.blind.push(sentence);
@@ -83,7 +84,7 @@ impl Findings {
         }
     }
 
-    /// Says how many sentences were not said, when none is added any more.
+    /// Adds how many sentences were dropped. Called last.
     pub(crate) fn say_what_is_unsaid(&mut self) {
         let unsaid = std::mem::take(&mut self.unsaid);
         if unsaid > 0 {

@@ -15,23 +15,23 @@ pub(crate) use resident::MemoryWatch;
 
 use mallow_base::Bytes;
 
-/// What is known of a process's memory.
+/// Metrics of a process's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapMetrics {
     /// The most private memory that belonged to no file, no stack and no static data.
     pub resident_bytes: u64,
     /// The most that lived at once of what was recorded.
     pub recorded_bytes: u64,
-    /// The threads that allocated, those that came one after another included.
+    /// How many threads allocated, including those that ran one after another.
     pub threads: u64,
 }
 
-/// Where a process's memory comes from.
+/// Which allocator a process's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HeapSource {
     /// By `malloc`, as far as can be seen.
     Malloc,
-    /// From an allocator that tells of itself, in a static program.
+    /// An allocator that reports its calls, in a static program.
     Core,
     /// From an allocator in the executable, not all of whose calls are seen.
     OwnAllocator(OwnAllocator),
@@ -44,32 +44,32 @@ pub enum HeapSource {
     Unexplained,
 }
 
-/// How much resident memory has to be without an explanation before anything is said.
+/// The minimum of unexplained resident memory that is reported.
 const UNEXPLAINED_MIN_BYTES: u64 = 8 << 20;
-/// How large a runtime's own heap has to be to be spoken of.
+/// The minimum of a runtime's own heap that is reported.
 const MANAGED_MIN_BYTES: u64 = 32 << 20;
 
 impl HeapMetrics {
-    /// How much memory an allocator may hold for what was recorded. It keeps what was freed, and its blocks lie apart: twice what lived
-    /// at once. With several threads some arenas may have had their own most at another time.
+    /// Returns how much memory an allocator may hold for what was recorded. It keeps what was freed, and its blocks
+    /// are fragmented: twice the peak. With several threads some arenas may have had their own peak at another time.
     pub fn explained_bytes(&self) -> u64 {
         const ARENAS_MAX: u64 = 4;
         self.recorded_bytes.saturating_mul(2 + self.threads.saturating_sub(1).min(ARENAS_MAX))
     }
 
-    /// Whether a quarter of what is resident was recorded, or there is little of it. Every runtime has some megabytes of its own.
+    /// Returns whether a quarter of what is resident was recorded, or there is little of it. Every runtime has some megabytes of its own.
     pub fn a_quarter_is_recorded(&self) -> bool {
         self.resident_bytes < MANAGED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
     }
 
-    /// Whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.
+    /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.
     pub fn are_explained(&self) -> bool {
         self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 4 <= self.explained_bytes()
     }
 }
 
-/// Where the memory comes from: `allocator` is one in the executable that is not seen, `runtime` the managed runtime that the
-/// process is.
+/// Returns where the memory comes from: `allocator` is one in the executable that is not recorded, `runtime` the
+/// managed runtime that the process is.
 pub fn heap_source(
     metrics: &HeapMetrics,
     allocator: Option<OwnAllocator>,
@@ -86,12 +86,12 @@ pub fn heap_source(
 }
 
 impl HeapSource {
-    /// Whether the recorded figures are not those of the process's heap, so that nothing may be judged by them.
+    /// Returns whether the recorded metrics are not those of the process's heap, so that no verdict may use them.
     pub fn is_blind(&self) -> bool {
         matches!(self, HeapSource::OwnAllocator(_) | HeapSource::Unexplained)
     }
 
-    /// What is to be said of a process; none when its memory comes by `malloc`.
+    /// Returns the sentence about a process; `None` if its memory comes from `malloc`.
     pub fn sentence(&self, pid: u32, metrics: &HeapMetrics) -> Option<String> {
         let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
@@ -132,7 +132,8 @@ mod tests {
     #[test]
     fn little_memory_and_what_an_allocator_keeps_are_explained() {
         assert_eq!(of(7 * MIB, 0, 1), HeapSource::Malloc);
-        // A heap that was freed and is kept, one in pieces, and arenas of threads that came one after another.
+        // A heap that was freed and is kept, one that is fragmented, and arenas of threads that ran one after
+        // another.
         assert_eq!(of(100 * MIB, 100 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 13 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 5 * MIB, 1000), HeapSource::Malloc);

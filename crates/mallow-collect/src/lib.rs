@@ -1,13 +1,15 @@
-//! Collects what the recorder writes in the processes of a command, and turns it into a trace and a profile.
+//! The collector: reads what the recorder writes in the processes of a command, and turns it into a trace and a profile.
 //!
-//! Everything that happens outside the profiled processes while they run: each registers and hands its shared memory over
-//! (`session`), its rings are read in the order in which things happened (`drain`), frees are paired with allocations (`pairing`), and the
-//! profile is summed up. The `collector` does that in passes, without a child and without a file: a `target` says whose processes they are,
-//! a `sink` takes what is read, an observer looks on. [`record()`] is a collector that writes a trace, [`LiveSession`] one that answers
-//! queries and writes none; [`collect_own()`] one for the process that it runs in; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
+//! It does all the work outside the profiled processes while they run. Each process registers and sends its shared memory
+//! (`session`), its ring buffers are drained in the order of time stamps (`drain`), frees are paired with allocations (`pairing`),
+//! and the profile is summed up. The `collector` does that in passes, without a child and without a file: a `target` says whose
+//! processes they are, a `sink` receives events, an observer is called between passes.
 //!
-//! It trusts nothing that it reads from shared memory, never stops the program, and holds memory for live
-//! blocks and distinct stacks only. Symbols are somebody else's knowledge: [`record()`] is given a function
+//! [`record()`] is a collector that writes a trace, [`LiveSession`] one that answers queries and writes none, [`collect_own()`] one
+//! for the process that it runs in; [`stat()`] reads sums that the recorder keeps itself. `mallow-launch` starts the commands.
+//!
+//! The crate trusts nothing that it reads from shared memory, never stops the program, and holds memory for live
+//! blocks and distinct stacks only. It knows no symbols: [`record()`] takes a function
 //! that resolves addresses.
 //!
 //! In reading order: `session`, `mapping`, `drain`, `pairing`, `process`, `collector`, `record`.

@@ -9,17 +9,17 @@
 use mallow_profile::BlockId;
 use rustc_hash::FxHashMap;
 
-/// A map from a block's address to its id. Address 0, which no allocator gives but a damaged ring may, is
+/// A map from a block's address to its id. Address 0, which no allocator returns but a damaged ring may contain, is
 /// never found.
 #[derive(Debug)]
 pub(crate) struct LiveBlocks {
     regions: Regions,
     leaves: Vec<Leaf>,
-    /// What each leaf is for.
+    /// The page of each leaf.
     uses: Vec<Use>,
     /// Leaves of no page. They are empty.
     spare: Vec<u32>,
-    /// How many leaves may have pages before those are looked for on which nothing lives.
+    /// How many leaves may have pages before pages without live blocks are searched for.
     limit: usize,
     /// Blocks between the places of the leaves.
     odd: FxHashMap<u64, BlockId>,
@@ -65,14 +65,14 @@ impl LiveBlocks {
         }
     }
 
-    /// The memory that it takes.
+    /// Returns its own memory in bytes.
     pub(crate) fn held_bytes(&self) -> u64 {
         const ODD_BYTES: usize = 2 * size_of::<(u64, BlockId)>();
         let leaves = self.leaves.len() * (size_of::<Leaf>() + size_of::<Use>());
         (leaves + self.regions.held_bytes() + self.odd.len() * ODD_BYTES) as u64
     }
 
-    /// Asks for the cache line that a look-up of `address` will want.
+    /// Prefetches the cache line that a look-up of `address` will need.
     #[inline(always)]
     pub(crate) fn prefetch(&self, address: u64) {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -83,7 +83,7 @@ impl LiveBlocks {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
     }
 
-    /// Sets the block at `address`; gives the one that stood there.
+    /// Sets the block at `address`; returns the previous one.
     #[inline]
     pub(crate) fn insert(&mut self, address: u64, block: BlockId) -> Option<BlockId> {
         if is_odd(address) {
@@ -125,7 +125,7 @@ impl LiveBlocks {
         Some(BlockId(block))
     }
 
-    /// Gives a page a leaf.
+    /// Assigns a leaf to a page.
     #[cold]
     fn add_page(&mut self, page: u64) -> u32 {
         if self.leaves.len() - self.spare.len() >= self.limit {
@@ -147,7 +147,7 @@ impl LiveBlocks {
         leaf
     }
 
-    /// Takes the leaves of pages back on which nothing lives any more. Until then a page keeps its leaf: programs come back to the
+    /// Releases the leaves of pages without live blocks. Until then a page keeps its leaf: programs come back to the
     /// pages that they emptied.
     fn take_back(&mut self) {
         for leaf in 0..self.leaves.len() as u32 {
@@ -162,7 +162,7 @@ impl LiveBlocks {
     }
 }
 
-/// Which leaf is a page's, by regions of many pages.
+/// Which leaf belongs to a page, by regions of many pages.
 #[derive(Debug)]
 struct Regions {
     /// Linear probing, at most half full.
@@ -210,7 +210,7 @@ impl Regions {
         region.table.as_ref()?.leaves[page as usize % REGION_PAGES].checked_sub(1)
     }
 
-    /// Where a region stands, or would.
+    /// Returns the index of a region, or where it would be inserted.
     #[inline(always)]
     fn place(&self, region: u64) -> usize {
         let mask = self.entries.len() - 1;

@@ -3,14 +3,14 @@
 use crate::heap::{HeapMetrics, HeapSource};
 use mallow_profile::LiveSite;
 
-/// What lives at a moment.
+/// The live blocks at a moment.
 #[derive(Clone, Debug, Default)]
 pub struct LiveHeap {
     /// The processes that were recorded then.
     pub processes: Vec<LiveProcess>,
 }
 
-/// What lives in one process.
+/// The live blocks of one process.
 #[derive(Clone, Debug)]
 pub struct LiveProcess {
     /// Its number in this recording; an `exec` makes a new one.
@@ -25,32 +25,32 @@ pub struct LiveProcess {
     pub allocations: u64,
     /// A thread of ours is among its threads.
     pub has_helper_thread: bool,
-    /// What each stack holds.
+    /// The live blocks of each stack.
     pub sites: Vec<LiveSite>,
-    /// How much memory it has that could be a heap, and what of it was recorded.
+    /// How much memory it has that could be a heap, and how much of it was recorded.
     pub heap: HeapMetrics,
-    /// Where that memory comes from, by what is known up to now.
+    /// Where that memory comes from, as far as it is known.
     pub source: HeapSource,
 }
 
-/// What an allocator is asked for.
+/// A request to an allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Order {
-    /// To give back what it does not use.
+    /// To trim: release what it does not use.
     pub trim: bool,
-    /// To say how much it holds.
+    /// To report how much it holds.
     pub account: bool,
 }
 
-/// What the allocator of one process said.
+/// The report of the allocator of one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AllocatorAccount {
     /// The process.
     pub pid: u32,
     /// `glibc`, `jemalloc`, `mimalloc`, `tcmalloc`.
     pub allocator: &'static str,
-    /// What it holds from the kernel; none when it keeps no account.
+    /// What it holds from the kernel; `None` if it has no statistics.
     pub held_bytes: Option<u64>,
-    /// What of that is in use.
+    /// How much of that is in use.
     pub used_bytes: Option<u64>,
 }

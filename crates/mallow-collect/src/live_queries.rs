@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
 
-/// What is wanted, with the place for the answer.
+/// A query, with the channel for its answer.
 #[derive(Debug)]
 pub(crate) enum Query {
     Heap(Sender<LiveHeap>),
@@ -53,12 +53,12 @@ impl LiveQueries {
 }
 
 impl Observer for LiveQueries {
-    /// Takes up what was asked until now.
+    /// Accepts the queries that were sent until now.
     fn before_pass(&mut self) {
         self.taken.extend(self.receiver.try_iter());
     }
 
-    /// Answers what was taken up. Whoever has stopped waiting for an answer does not get one.
+    /// Answers the accepted queries. A caller that has stopped waiting gets no answer.
     fn after_pass(&mut self, processes: &mut [TracedProcess]) {
         for query in std::mem::take(&mut self.taken) {
             match query {
@@ -127,7 +127,7 @@ fn give_order(
 }
 
 impl Pending {
-    /// Whether every process has answered or ended, or time is up; the answers are then sent.
+    /// Returns whether every process has answered or ended, or time is up; the answers are then sent.
     fn is_over(&self, processes: &[TracedProcess]) -> bool {
         let helper_thread_of = |index: u32| processes.iter().find(|process| process.index == index);
         let waits = self.asked.iter().any(|(index, number)| {
@@ -148,7 +148,7 @@ impl Pending {
     }
 }
 
-/// What the process's allocator said; none when it is one that nobody knows.
+/// Returns the report of the process's allocator; `None` if it is unknown.
 fn account(process: &TracedProcess) -> Option<AllocatorAccount> {
     let helper_thread = &process.header().helper_thread;
     let allocator = match helper_thread.allocator.load(Ordering::Relaxed) {

@@ -22,10 +22,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How a command ended whose memory was asked about while it ran.
+/// How the command of a live session ended.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// How.
+    /// Its exit status.
     pub exit: Exit,
     /// As in [`crate::RecordOutcome`].
     pub warnings: Vec<String>,
@@ -71,7 +71,7 @@ impl LiveSession {
         self.pid
     }
 
-    /// What lives now. None when the program has ended.
+    /// Returns what is live now. `None` if the program has ended.
     pub fn heap(&self) -> Option<LiveHeap> {
         self.ask(Query::Heap)
     }
@@ -81,13 +81,13 @@ impl LiveSession {
         self.ask(Query::Live)
     }
 
-    /// Has every process's allocator do something, and waits for that. Processes whose allocator cannot be asked do not
-    /// answer.
+    /// Sends a request to every process's allocator, and waits for the reports. Processes whose allocator has no such
+    /// function do not answer.
     pub fn order(&self, order: Order, patience: Duration) -> Vec<AllocatorAccount> {
         self.ask(|reply| Query::Order(order, patience, reply)).unwrap_or_default()
     }
 
-    /// The stacks that looks up to now speak of. None when the program has ended.
+    /// Returns the stacks of all snapshots up to now. `None` if the program has ended.
     pub fn stacks(&self) -> Option<LiveStacks> {
         self.ask(Query::Stacks)
     }
@@ -98,22 +98,22 @@ impl LiveSession {
         answer.recv().ok()
     }
 
-    /// Whether every process of the program has ended.
+    /// Returns whether every process of the program has ended.
     pub fn has_ended(&self) -> bool {
         self.recording.is_finished()
     }
 
-    /// Waits until every process of the program has ended; gives how the command ended, and what should be said about
-    /// the figures.
+    /// Waits until every process of the program has ended; returns how the command ended, and warnings about the
+    /// metrics.
     ///
     /// # Errors
-    /// When the recording failed on the way.
+    /// If the recording failed.
     pub fn wait(self) -> Result<Ending, CollectError> {
         join(self.recording)
     }
 }
 
-/// Collects and answers until every process has ended. Nothing is written, and nobody's keys end it.
+/// Collects and answers until every process has ended. It writes nothing, and does not react to Ctrl-C.
 fn run(
     command: &[OsString],
     command_lines: CommandLines,

@@ -17,7 +17,7 @@ use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Every stack of every process that was recorded when it was asked for. Names are looked up once each.
+/// The stacks of every process that was recorded at the time of the query. Symbols are resolved once each.
 #[derive(Clone, Debug, Default)]
 pub struct LiveStacks {
     processes: Vec<StacksOf>,
@@ -49,7 +49,7 @@ impl LiveStacks {
         LiveStacks { processes: processes.iter().map(stacks_of).collect(), named: FxHashMap::default() }
     }
 
-    /// The frames of stacks, each of the process with that index, innermost first. A stack that nobody knows has none.
+    /// Returns the frames of stacks, each of the process with that index, innermost first. An unknown stack has none.
     pub fn frames(&mut self, stacks: &[(u32, StackId)], resolve: Resolve<'_>) -> Vec<Vec<Frame>> {
         self.name(stacks, resolve);
         stacks.iter().map(|(index, stack)| self.frames_of(*index, *stack)).collect()
@@ -64,7 +64,7 @@ impl LiveStacks {
         self.processes.iter().find(|process| process.index == index)
     }
 
-    /// A profile of what lived: live bytes stand where other profiles have leaked ones.
+    /// Returns a profile of the live blocks: live bytes are in place of leaked ones.
     pub fn profile(&mut self, heap: &LiveHeap, recording: Recording, resolve: Resolve<'_>) -> Profile {
         let stacks: Vec<(u32, StackId)> = heap
             .processes
@@ -150,7 +150,7 @@ impl LiveStacks {
         builder.stack(outermost_first)
     }
 
-    /// Where a node lies, and its frames.
+    /// Returns the module of a node, and its frames.
     fn located(&self, process: &StacksOf, node: &StackNode) -> (At, Vec<Frame>) {
         if let Some(frame) = process.scripts.frame(node_key(node.avma, node.exact, node.generation)) {
             return (At::Script, vec![frame]);
@@ -204,7 +204,7 @@ impl LiveStacks {
     }
 }
 
-/// The address to look up: a return address points behind the call, one less lies within it.
+/// Returns the address to resolve: a return address points behind the call, one less is within it.
 fn sought(svma: u64, node: &StackNode) -> u64 {
     svma.wrapping_sub(u64::from(!node.exact))
 }
@@ -213,7 +213,7 @@ fn key_of(node: &StackNode) -> SymbolKey {
     SymbolKey { avma: node.avma, exact: node.exact, generation: node.generation, location: 0 }
 }
 
-/// Where an address lies.
+/// The module of an address.
 enum At {
     Module(Module, u64),
     Nowhere(u64),

@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Object {
     /// Its file, as we see it.
     pub(crate) path: PathBuf,
-    /// What it is to its process.
+    /// Its role in the process.
     pub(crate) role: Role,
 }
 
-/// What an object is to its process.
+/// The role of an object in its process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Role {
     /// The program itself.
@@ -45,7 +45,7 @@ const KNOWN_WITHOUT: [&str; 10] = [
     "libstdc++.so",
 ];
 
-/// What is to be patched in an object; none when there is nothing.
+/// Returns what is to be patched in an object; `None` if there is nothing.
 pub(crate) fn image_of(object: &Object) -> Option<Arc<Image>> {
     /// With more of them all are forgotten.
     const KNOWN_MAX: usize = 100_000;
@@ -72,7 +72,7 @@ pub(crate) fn image_of(object: &Object) -> Option<Arc<Image>> {
     image
 }
 
-/// A file may say anything: what a damaged one does to whoever reads it is no reason not to go on.
+/// A file may contain anything: a panic of the parser must not end the recording.
 fn examine(path: &Path, role: Role) -> Option<Image> {
     let examine = || match role {
         Role::Executable => Image::examine(path),

@@ -11,18 +11,18 @@ use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Where a process's lists would be.
+/// Where a process's perf map and jitdump would be.
 #[derive(Clone, Debug)]
 pub(crate) struct CodeLists {
     /// The process's number as it has it for itself, which is in the files' names.
     pid: u32,
-    /// Older lists are those of another process that had its number.
+    /// Older files are those of another process that had its pid.
     since: SystemTime,
-    /// Where it started, which is where some runtimes write.
+    /// Its working folder at the start, into which some runtimes write.
     folder: Option<PathBuf>,
 }
 
-/// How much earlier than a clock says a file may have been written: the kernel's own is coarser.
+/// How much earlier than our clock the time stamp of a file may be: the kernel's clock for files is coarser.
 const SLACK: Duration = Duration::from_millis(50);
 
 impl CodeLists {
@@ -35,7 +35,7 @@ impl CodeLists {
         }
     }
 
-    /// What they say of these addresses, those of modules left out.
+    /// Returns the symbols of these addresses, except those of modules.
     pub(crate) fn made(&self, addresses: impl Iterator<Item = SymbolKey>, modules: &ModuleMap) -> MadeCode {
         let anonymous: Vec<u64> = addresses.filter(|key| modules.at(key).is_none()).map(pc).collect();
         if anonymous.is_empty() {
@@ -46,7 +46,7 @@ impl CodeLists {
         MadeCode { frames: anonymous.into_iter().filter_map(named).collect() }
     }
 
-    /// Whether its runtime has written its map.
+    /// Returns whether its runtime has written its map.
     pub(crate) fn has_map(&self) -> bool {
         self.is_its_own(&map_path(self.pid))
     }
@@ -60,11 +60,11 @@ impl CodeLists {
         map.into_iter().chain(dumps.map(|path| jitdump::of_file(&path))).collect()
     }
 
-    /// Removes the map, which nobody but us has asked for.
+    /// Removes the perf map, which only we have requested.
     pub(crate) fn remove_map(&self) {
         let path = map_path(self.pid);
         if is_trusted(&path) && self.is_its_own(&path) {
-            // Whoever else has removed it did what we want.
+            // Someone else has removed it already.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use mallow_trace::MappedModule;
 
-    /// Of a process whose number no process can have.
+    /// A pid that no process can have.
     fn lists(pid: u32, folder: &Path) -> CodeLists {
         let since = SystemTime::now() - SLACK;
         CodeLists { pid, since, folder: Some(folder.to_owned()) }

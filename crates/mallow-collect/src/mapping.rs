@@ -48,7 +48,8 @@ struct Memory {
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Bytes as they are now. The program may write them meanwhile: what is read is copied once, and only the copy is looked at.
+    /// Returns a copy of bytes. The program may write them meanwhile: they are copied once, and only the copy is
+    /// used.
     fn copied(&self, offset: usize, bytes: usize) -> Vec<u8> {
         assert!(offset.checked_add(bytes).is_some_and(|end| end <= self.bytes));
         // SAFETY: within the mapping by the check above; a byte is read as an atomic.
@@ -75,7 +76,7 @@ impl Mapping {
     /// Maps the file that a process handed over, after checking that it has the layout of this version.
     pub(crate) fn new(fd: &OwnedFd) -> Result<Mapping, CollectError> {
         use rustix::mm::{MapFlags, ProtFlags, mmap};
-        // Whoever has the token can hand over any file; one that is cut short while it is mapped would end us by a signal.
+        // A process with the token can send any file; truncating a mapped file would kill us by a signal.
         let lasting = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
         // What is made of huge pages can be without a page when it is read.
         const SHMEM_MAGIC: rustix::fs::FsWord = 0x0102_1994;
@@ -115,19 +116,20 @@ impl Mapping {
         unsafe { &*self.base().cast::<Header>() }
     }
 
-    /// The first page as it was when the memory was handed over: what stands there for good.
+    /// Returns the first page as it was when the memory was sent: it contains the constants.
     pub(crate) fn at_start(&self) -> &Header {
         &self.at_start
     }
 
-    /// Tells the recorder that the collector is alive, that the next event of each thread is to be stamped, and whether those behind it
-    /// may go without.
+    /// Tells the recorder that the collector is alive, that the next event of each thread needs a stamp, and whether
+    /// later events may go without.
     pub(crate) fn beat(&self, is_busy: bool) {
         self.header().heartbeat.fetch_add(1, Ordering::Relaxed);
         let order = &self.header().order.word;
         let word = order.load(Ordering::Relaxed);
         if order_owner(word) != ORDER_MANY {
-            // It changes between the two when a thread takes it, once or twice in a process: then the next pass will do.
+            // It changes between the two when a thread takes it, once or twice in a process: then the next pass will
+            // do it.
             let next = next_order(word, is_busy);
             let _ = order.compare_exchange(word, next, Ordering::Relaxed, Ordering::Relaxed);
         }
@@ -187,7 +189,7 @@ impl Mapping {
             found: note.found.load(Ordering::Relaxed),
             path: String::from_utf8_lossy(&path).into_owned(),
         };
-        // Its writer may take it back at the same time: then it was never there.
+        // Its writer may withdraw it at the same time: then it was never there.
         let taken = note.state.compare_exchange(START_NOTED, START_FREE, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok().then_some(noted)
     }
@@ -201,7 +203,7 @@ impl Mapping {
         Some(unsafe { &*self.base().add(NODES_OFFSET).cast::<Node>().add(id as usize) })
     }
 
-    /// The next record of the module log behind `offset`, and the offset behind it. None when it is not there
+    /// Returns the next record of the module log after `offset`, and the offset after it. `None` if it is not there
     /// yet.
     pub(crate) fn module(&self, offset: usize) -> Option<(MappedModule, usize)> {
         let again_bytes = size_of::<ModuleAgain>();
@@ -259,7 +261,8 @@ impl Mapping {
         self.memory.base.as_ptr()
     }
 
-    /// The offset behind a record of the module log that is not filled; none if it is, or none is there. To be asked when nobody fills it any more.
+    /// Returns the offset after an unfinished record of the module log; `None` if it is finished, or none is there.
+    /// To be called when no thread can finish it any more.
     pub(crate) fn behind_unfilled_module(&self, offset: usize) -> Option<usize> {
         self.behind_unfilled(MODULES_OFFSET, self.log_used(), offset)
     }

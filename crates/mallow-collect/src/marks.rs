@@ -26,12 +26,12 @@ pub(crate) const FROM_MAIN: &str = "\0main";
 /// The region from the first begin of a region to the end of the process.
 pub(crate) const FROM_FIRST: &str = "\0first";
 
-/// How long the end of a region waits for frees that are under way.
+/// How long the end of a region waits for frees that are in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
     /// What is left must not change for so long.
     pub still: Duration,
-    /// Then waiting is given up, whatever goes on.
+    /// Then waiting is given up in any case.
     pub limit: Duration,
 }
 
@@ -50,8 +50,8 @@ pub struct Counted {
     pub scope: Scope,
 }
 
-/// What is counted beside the regions that a program marks. Naming the stacks of a whole process takes its time, so
-/// it is done when it is wanted.
+/// What is counted beside the regions that a program marks. Resolving the stacks of a whole process takes time, so it
+/// is done only on request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
     /// Nothing.
@@ -71,11 +71,11 @@ pub(crate) struct Ran {
     pub(crate) descriptors: Vec<Option<StackId>>,
     pub(crate) settled: bool,
     pub(crate) waited: Duration,
-    /// What the program's runtime told of it, each with its name.
+    /// Values that the program's runtime reported, each with its name.
     pub(crate) told: Vec<(String, u64)>,
 }
 
-/// Values that a runtime tells of one run; more are not kept.
+/// How many values of a runtime are kept of one run.
 const TOLD_MAX: usize = 16;
 /// Regions that are open at a time: each event is added to all of them.
 const OPEN_MAX: usize = 256;
@@ -97,7 +97,7 @@ pub(crate) struct Marks {
     descriptors: Descriptors,
     /// Regions for which waiting was in vain.
     in_vain: Vec<String>,
-    /// Operations in one run, if the program has said so.
+    /// Operations in one run, if the program has reported them.
     pub(crate) operations: Option<u64>,
     /// The runs that have ended.
     pub(crate) runs: Vec<Ran>,
@@ -105,7 +105,7 @@ pub(crate) struct Marks {
     ended: FxHashMap<ThreadIndex, usize>,
     /// Ends without a begin.
     pub(crate) strays: Vec<String>,
-    /// Why the process was taken for damaged, if it was.
+    /// Why the process counts as damaged, if it does.
     beyond: Option<&'static str>,
     /// Memory that the runs take.
     runs_bytes: u64,
@@ -128,17 +128,17 @@ struct Asked {
     /// The region's number, at a begin.
     begun: u64,
     since: Instant,
-    /// What was left when it was looked at last, blocks and descriptors, and since when.
+    /// What was left at the last check, blocks and descriptors, and since when.
     left: Option<(u64, u64)>,
     unchanged_since: Instant,
-    /// What was left has changed while it was waited for.
+    /// Whether what is left has changed during the wait.
     has_changed: bool,
 }
 
-/// What a region leaves, at one look.
+/// What a region leaves, at one moment.
 struct Left {
     blocks: u64,
-    /// None while blocks live: they say whether something goes on, and the kernel's table costs a file system's reading.
+    /// `None` while blocks are live: they show whether anything changes, and the kernel's table is slow to read.
     descriptors: Option<Vec<Option<StackId>>>,
 }
 
@@ -148,7 +148,7 @@ impl Left {
     }
 }
 
-/// Whether a thread can go on.
+/// Whether a thread can continue.
 enum Stillness {
     NotYet,
     Settled,
@@ -174,12 +174,12 @@ impl Marks {
         }
     }
 
-    /// Why the process was taken for damaged, if it was.
+    /// Returns why the process counts as damaged, if it does.
     pub(crate) fn beyond(&self) -> Option<&'static str> {
         self.beyond
     }
 
-    /// About how many bytes of memory this takes.
+    /// Returns about how many bytes of memory this holds.
     pub(crate) fn held_bytes(&self) -> u64 {
         const ASKED_BYTES: usize = size_of::<Asked>() + event::MARK_NAME_BYTES_MAX;
         self.runs_bytes + ((self.asked.len() + self.texts.len()) * ASKED_BYTES) as u64
@@ -240,14 +240,14 @@ impl Marks {
         }
     }
 
-    /// Begins a region that goes on to the end of the process, once.
+    /// Begins a region that lasts to the end of the process, once.
     fn begin_wide(&self, name: &str, regions: &mut Regions) {
         if self.counted.scope == Scope::FromMain && !regions.is_open(name) {
             regions.begin(name);
         }
     }
 
-    /// Whether something beside the regions is counted.
+    /// Returns whether something beside the regions is counted.
     pub(crate) fn counts(&self, scope: Scope) -> bool {
         self.counted.scope == scope
     }
@@ -267,7 +267,7 @@ impl Marks {
         }
     }
 
-    /// Whether a thread's mark is not answered yet.
+    /// Returns whether a thread's mark is not answered yet.
     pub(crate) fn awaits(&self, thread: ThreadIndex) -> bool {
         self.asked.iter().any(|asked| asked.thread == thread)
     }
@@ -331,7 +331,7 @@ impl Marks {
         true
     }
 
-    /// What a region leaves now.
+    /// Returns what a region leaves now.
     fn look(&self, name: &str, regions: &Regions) -> Left {
         let blocks = regions.metrics(name).map_or(0, |metrics: RegionMetrics| metrics.remaining_blocks);
         Left { blocks, descriptors: (blocks == 0).then(|| self.descriptors_of(name)) }
@@ -367,7 +367,7 @@ impl Marks {
     }
 }
 
-/// The memory that a run takes.
+/// Returns the memory of a run in bytes.
 fn run_bytes(totals: &RegionTotals, descriptors: &[Option<StackId>]) -> u64 {
     let parts =
         [size_of::<Ran>(), totals.name.len(), size_of_val(&totals.sites[..]), size_of_val(descriptors)];
@@ -379,7 +379,7 @@ fn innermost(regions: &Regions) -> Option<String> {
     regions.names().into_iter().rev().find(|name| name != FROM_MAIN && name != FROM_FIRST)
 }
 
-/// How many threads a process has.
+/// Returns how many threads a process has.
 fn threads_of(pid: u32) -> Option<usize> {
     Some(std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count())
 }

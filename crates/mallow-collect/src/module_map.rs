@@ -5,14 +5,15 @@
 
 use mallow_trace::{MappedModule, SymbolKey};
 
-/// The modules of a process by what they cover: a tree over the pieces of the address space between their ends. However they lie upon each other, a
-/// module stands at no more than twice as many places as the tree is high, and an address is looked up at one for each level.
+/// The modules of a process by address range: a segment tree over the pieces of the address space between their
+/// bounds. However they overlap, a module is stored at no more than twice as many places as the tree is high, and a
+/// look-up visits one per level.
 #[derive(Clone, Debug)]
 pub(crate) struct ModuleMap {
     /// Where pieces begin, ascending.
     begins: Vec<u64>,
-    /// The tree, as an array with its root at 1: at each place those that cover all of its pieces, and not all of its parent's, each with the generation
-    /// in which it was met, ascending.
+    /// The tree, as an array with its root at 1: at each place the modules that cover all of its pieces, and not all
+    /// of its parent's, each with the generation in which it was seen, ascending.
     covering: Vec<Vec<(u64, u32)>>,
 }
 
@@ -44,7 +45,8 @@ impl ModuleMap {
         ModuleMap { begins, covering }
     }
 
-    /// The index of the module that held an address in its generation: of those mapped around it, the one met last before.
+    /// Returns the index of the module that contained an address in its generation: of those mapped around it, the
+    /// one seen last before.
     pub(crate) fn at(&self, key: &SymbolKey) -> Option<usize> {
         let pc = key.avma.wrapping_sub(u64::from(!key.exact));
         let piece = self.begins.partition_point(|begin| *begin <= pc).checked_sub(1)?;
@@ -78,7 +80,8 @@ mod tests {
         MappedModule { path: String::new(), build_id: Vec::new(), start_avma, end_avma, bias: 0, generation }
     }
 
-    /// Tens of thousands of modules upon each other, and as many addresses: a look at each module for each address would take a minute.
+    /// Tens of thousands of overlapping modules, and as many addresses: checking each module for each address would
+    /// take a minute.
     #[test]
     fn modules_upon_each_other_cost_no_more_than_others() {
         const COUNT: u64 = 40_000;

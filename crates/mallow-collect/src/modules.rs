@@ -4,7 +4,7 @@ use crate::mapping::Mapping;
 use mallow_trace::MappedModule;
 use rustc_hash::FxHashSet;
 
-/// The executable and libraries that stood on a process's stacks.
+/// The executable and libraries that were on a process's stacks.
 #[derive(Debug, Default)]
 pub(crate) struct Modules {
     list: Vec<MappedModule>,
@@ -14,9 +14,10 @@ pub(crate) struct Modules {
     text_bytes: u64,
 }
 
-/// What a module takes beside its names.
+/// The size of a module without its strings.
 const MODULE_BYTES: usize = 128;
-/// What all their names may take. A log has room for an eighth of it, but each of its short records may stand for a long one.
+/// The maximal size of all their strings. A log has room for an eighth of it, but each of its short records may refer
+/// to a long one.
 const TEXT_BYTES_MAX: u64 = 8 << 20;
 
 impl Modules {
@@ -25,7 +26,7 @@ impl Modules {
         &self.list
     }
 
-    /// The same, when nobody reads any more.
+    /// Converts it to a list.
     pub(crate) fn into_list(self) -> Vec<MappedModule> {
         self.list
     }
@@ -35,7 +36,7 @@ impl Modules {
         2 * (self.text_bytes + (self.list.len() * MODULE_BYTES) as u64)
     }
 
-    /// Whether they are more than any recorder logs. Then no more are read.
+    /// Returns whether they are more than any recorder logs. Then no more are read.
     pub(crate) fn are_too_many(&self) -> bool {
         self.text_bytes > TEXT_BYTES_MAX
     }
@@ -45,7 +46,7 @@ impl Modules {
         while !self.are_too_many()
             && let Some((module, next)) = mapping.module(self.offset)
         {
-            // Two threads that meet one at the same time both say so.
+            // Two threads that see one at the same time may both log it.
             if self.met.insert((module.generation, module.start_avma, module.end_avma)) {
                 self.text_bytes += (module.path.len() + module.build_id.len()) as u64;
                 self.list.push(module);
@@ -54,7 +55,7 @@ impl Modules {
         }
     }
 
-    /// Reads what stands behind records that nobody will fill any more, too.
+    /// Reads the records after unfinished ones too, which no thread can finish any more.
     pub(crate) fn read_to_the_end(&mut self, mapping: &Mapping) {
         self.read(mapping);
         while let Some(behind) = mapping.behind_unfilled_module(self.offset).filter(|_| !self.are_too_many())

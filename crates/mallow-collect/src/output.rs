@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where the trace goes.
+/// Where the trace is written.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// `NAME.PID.mallow` in this directory.
@@ -23,7 +23,7 @@ pub enum Output {
 pub(crate) struct Opened {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
-    /// It was not there before: it may be removed when nothing comes of it.
+    /// Whether the file is new: then it is removed if the recording fails.
     pub(crate) is_new: bool,
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn open(output: &Output) -> Result<Opened, CollectError> {
     }
 }
 
-/// A part of a name that nobody can have planted a file under.
+/// Returns a random part of a name, under which no other user can have planted a file.
 fn unguessable() -> Result<String, CollectError> {
     let mut bytes = [0u8; 8];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
@@ -69,13 +69,13 @@ fn unguessable() -> Result<String, CollectError> {
     Ok(mallow_base::hex(&bytes))
 }
 
-/// A file, or nothing behind a symbolic link.
+/// Returns whether it is a file, or a dangling symbolic link.
 fn is_overwritable(path: &Path) -> bool {
     std::fs::metadata(path).map_or(true, |found| found.is_file())
 }
 
-/// Renames a trace to `NAME.PID.mallow`. Process ids come again, and a trace is somebody's work, so when that
-/// name is taken `NAME.PID-2.mallow` is tried, and so on.
+/// Renames a trace to `NAME.PID.mallow`. Pids are reused, and a trace may be somebody's work, so if that name is
+/// taken `NAME.PID-2.mallow` is tried, and so on.
 pub(crate) fn name_by_process(
     path: &Path,
     directory: &Path,

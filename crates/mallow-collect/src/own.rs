@@ -25,7 +25,7 @@ use std::os::fd::OwnedFd;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
-/// What is asked of a process's own collector, with the place for the answer.
+/// A query to a process's own collector, with the channel for its answer.
 #[derive(Debug)]
 pub enum OwnQuery {
     /// The sums since the begin.
@@ -38,18 +38,18 @@ pub enum OwnQuery {
     Leave(u64, u32, Sender<()>),
     /// A scope's sums; none when it has ended.
     Scope(u64, Sender<Option<Totals>>),
-    /// A scope ends: what it came to, and the stacks of that.
+    /// Ends a scope: returns its totals, and their stacks.
     EndScope(u64, Sender<ScopeEnd>),
     /// The recording ends.
     End,
 }
 
-/// What a scope came to.
+/// The results of a scope.
 #[derive(Clone, Debug)]
 pub struct ScopeEnd {
     /// Its sums, by stack and all together.
     pub summary: Summary,
-    /// Names for the stacks, looked up when they are asked for.
+    /// Symbols of the stacks, resolved on request.
     pub stacks: LiveStacks,
 }
 
@@ -60,16 +60,16 @@ pub struct OwnOptions {
     pub memory: OwnedFd,
     /// The trace; without one nothing but sums is kept.
     pub output: Option<Output>,
-    /// What is asked while it is recorded; the recording ends with [`OwnQuery::End`], or when nobody can ask any more.
+    /// Queries during the recording; it ends with [`OwnQuery::End`], or when no sender is left.
     pub queries: Receiver<OwnQuery>,
     /// Told when everything is ready: what happens from then on is recorded. Dropped when it cannot be.
     pub begun: Sender<()>,
 }
 
-/// Collects from this process until it is told to end; gives the profile.
+/// Collects from this process until it is told to end; returns the profile.
 ///
 /// # Errors
-/// When the trace cannot be written: the process goes on unrecorded, and what was written is removed.
+/// If the trace cannot be written: the process goes on unrecorded, and what was written is removed.
 pub fn collect_own(options: OwnOptions, resolve: Resolve<'_>) -> Result<Profile, CollectError> {
     let Some(output) = &options.output else { return collect(options, NoSink, false, resolve) };
     let mut trace = TraceFile::create(output)?;
@@ -153,7 +153,7 @@ impl Asked {
 }
 
 impl Observer for Asked {
-    /// Takes up what was asked until now.
+    /// Accepts the queries that were sent until now.
     fn before_pass(&mut self) {
         while !self.is_over {
             match self.queries.try_recv() {
@@ -164,7 +164,7 @@ impl Observer for Asked {
         }
     }
 
-    /// A question ends the pause: who asks waits.
+    /// A query ends the pause: its sender waits.
     fn pause(&mut self, longest: Duration) {
         match self.queries.recv_timeout(longest) {
             Err(RecvTimeoutError::Timeout) => {}

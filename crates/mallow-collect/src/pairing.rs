@@ -18,8 +18,8 @@ use mallow_profile::{Aggregator, BlockId, Regions, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
 use rustc_hash::FxHashMap;
 
-/// How long a free waits for an allocation by another thread, in microseconds. Processors disagree by
-/// nanoseconds; a longer wait would take a later allocation at the same address for the one that was freed.
+/// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
+/// wait would mistake a later allocation at the same address for the one that was freed.
 const REORDER_WINDOW_US: u64 = 3;
 
 /// Pairs the events of one process.
@@ -29,9 +29,9 @@ pub(crate) struct Pairing {
     fold: Aggregator,
     /// None when events are not kept.
     events: Option<Box<EventEncoder>>,
-    /// None when nobody asked for the program's regions.
+    /// `None` if the program's regions are not requested.
     regions: Option<Box<Regions>>,
-    /// None when nobody asked for what single threads do.
+    /// `None` if metrics of single threads are not requested.
     scopes: Option<Box<Scopes>>,
     last_us: u64,
     /// Per thread, the blocks whose `realloc` has begun, a handler's upon the one that it interrupted.
@@ -41,7 +41,7 @@ pub(crate) struct Pairing {
     displaced: FxHashMap<u64, (BlockId, u64)>,
 }
 
-/// An end of a block that was met before its allocation.
+/// A free that was seen before its allocation.
 #[derive(Clone, Copy, Debug)]
 struct PendingFree {
     thread: ThreadIndex,
@@ -58,14 +58,15 @@ enum Reallocating {
     Unknown(u64),
 }
 
-/// What an entry of a table of those that wait takes.
+/// The size of an entry in a table of pending events.
 const WAITING_BYTES: usize = 64;
 /// Ends of blocks that wait for their allocations, and blocks that wait for their ends. Processors disagree by nanoseconds, in which no more can happen.
 const WAITING_MAX: usize = 1024;
 /// Handlers within handlers that are followed; what lies deeper is damage.
 const REALLOCATIONS_NESTED_MAX: usize = 64;
 
-/// Takes out of a full table those who have waited too long; all, if that makes no room: time stands still for a program that writes what no recorder does.
+/// Removes entries from a full table that have waited too long; all, if that makes no room: time stands still for a
+/// program that writes invalid data.
 fn no_longer_waiting<T: Copy>(
     waiting: &mut FxHashMap<u64, T>,
     since_us: impl Fn(&T) -> u64,
@@ -95,12 +96,12 @@ impl Pairing {
         }
     }
 
-    /// The figures up to now.
+    /// Returns the sums up to now.
     pub(crate) fn fold(&self) -> &Aggregator {
         &self.fold
     }
 
-    /// About how many bytes of memory this takes while the process runs, without what is kept of its figures.
+    /// Returns about how many bytes of memory this holds while the process runs, without the aggregator's.
     pub(crate) fn held_bytes(&self) -> u64 {
         let waiting = self.pending_frees.len() + self.displaced.len();
         let threads = self.reallocating.len() * size_of::<Vec<Reallocating>>();
@@ -119,7 +120,7 @@ impl Pairing {
         self.regions.as_deref_mut()
     }
 
-    /// What single threads do, from now on at the latest.
+    /// Returns the metrics of single threads, which are counted from now on at the latest.
     pub(crate) fn scopes(&mut self) -> &mut Scopes {
         self.scopes.get_or_insert_default()
     }
@@ -140,8 +141,8 @@ impl Pairing {
         self.live.prefetch(address);
     }
 
-    /// The same one step later, for an event that ends the block at `address`: asks for what the profile
-    /// keeps of the block.
+    /// The same one step later, for an event that ends the block at `address`: prefetches the profile's entry of the
+    /// block.
     #[inline(always)]
     pub(crate) fn prefetch_block(&self, address: u64) {
         if let Some(block) = self.live.get(address) {
@@ -149,7 +150,7 @@ impl Pairing {
         }
     }
 
-    /// Threads report in the order of stamps, give or take: the trace's times never step back.
+    /// Threads report in the order of stamps, more or less: the trace's times never decrease.
     #[inline(always)]
     fn advance(&mut self, time_us: u64) -> u64 {
         self.last_us = self.last_us.max(time_us);
@@ -185,7 +186,7 @@ impl Pairing {
         block
     }
 
-    /// Whether nothing is known of an address, and nothing waits that could be about it.
+    /// Returns whether nothing is known of an address, and nothing waits that could be about it.
     #[inline(always)]
     pub(crate) fn is_free(&self, address: u64) -> bool {
         self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(address).is_none()
@@ -237,7 +238,7 @@ impl Pairing {
         }
     }
 
-    /// The block that an address stands for, taken out.
+    /// Removes and returns the block at an address.
     #[inline(always)]
     fn take(&mut self, address: u64) -> Option<BlockId> {
         if !self.displaced.is_empty()
@@ -287,7 +288,7 @@ impl Pairing {
         self.reallocating[at].push(state);
     }
 
-    /// What the thread's innermost `realloc` began with; nothing waits for its block any more.
+    /// Returns how the thread's innermost `realloc` began; nothing waits for its block any more.
     fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
         let state = self.reallocating.get_mut(thread.0 as usize).and_then(Vec::pop).unwrap_or_default();
         if let Reallocating::Unknown(address) = state
@@ -414,7 +415,7 @@ impl Pairing {
         }
     }
 
-    /// A block lives where another one did: the old one's free is under way, or was never seen.
+    /// A block is allocated where another one is live: the old one's free is still to come, or was never seen.
     #[cold]
     fn overlap(&mut self, address: u64, old: BlockId) {
         let time_us = self.last_us;
@@ -428,8 +429,8 @@ impl Pairing {
         }
     }
 
-    /// The block that was set aside at an address. One that has waited too long was freed unseen, and what
-    /// comes now is its successor's.
+    /// Returns the block that was set aside at an address. One that has waited too long was freed unseen, and the
+    /// current event belongs to its successor.
     #[cold]
     fn take_displaced(&mut self, address: u64) -> Option<BlockId> {
         let (block, since_us) = self.displaced.remove(&address)?;
@@ -441,7 +442,7 @@ impl Pairing {
         None
     }
 
-    /// No more events will come: settles what was waiting, and gives the profile.
+    /// No more events will come: resolves pending events, and returns the profile.
     pub(crate) fn finish(
         mut self,
         end_us: u64,

@@ -15,12 +15,12 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// How a plan's file is called.
+/// The first part of the name of a plan's file.
 const NAME_START: &str = "patches";
-/// A command line may be long; programs stand at its beginning.
+/// A command line may be long; its programs are at its beginning.
 const WORDS_MAX: usize = 64;
 
-/// What is put into a command.
+/// What is preloaded into or patched in a command.
 #[derive(Clone, Debug)]
 pub(crate) struct Inside<'a> {
     /// The preload library.
@@ -30,7 +30,7 @@ pub(crate) struct Inside<'a> {
 }
 
 impl Inside<'_> {
-    /// Looks into the programs that the command names. Before its time is measured: a large one takes some.
+    /// Analyses the programs of the command. Before its time is measured: a large one takes a while.
     pub(crate) fn prepare<'a>(
         library: &'a [u8],
         launch: &Launch<'_>,

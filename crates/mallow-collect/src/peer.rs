@@ -20,11 +20,11 @@ pub(crate) struct Peer {
     pub(crate) pidfd: Option<OwnedFd>,
 }
 
-/// Ancestors that are looked at. Chains of processes that start each other are shorter.
+/// The maximal number of ancestors that are checked. Chains of processes that start each other are shorter.
 const ANCESTORS_MAX: usize = 256;
 
 impl Peer {
-    /// Who has this number now.
+    /// Returns the current process with this pid.
     pub(crate) fn of_pid(pid: u32) -> Peer {
         let pidfd = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
         Peer { pid, pidfd }
@@ -36,7 +36,7 @@ impl Peer {
         Some(Peer { pid: self.pid, pidfd })
     }
 
-    /// Who connected. None when it is outside of our pid namespace, and so none of our children.
+    /// Returns the process that connected. `None` if it is outside our pid namespace, and so none of our children.
     pub(crate) fn of_connection(connection: &OwnedFd) -> Option<Peer> {
         let (pid, uid) = credentials(connection)?;
         match getsockopt(connection, sockopt::PeerPidfd) {
@@ -48,7 +48,7 @@ impl Peer {
         }
     }
 
-    /// Who connected, as far as its number tells.
+    /// Returns the process that connected, identified by its pid only.
     fn by_number(pid: u32, uid: u32) -> Peer {
         let peer = Peer::of_pid(pid);
         let is_its_user = fs::metadata(format!("/proc/{pid}")).is_ok_and(|found| found.uid() == uid);
@@ -58,17 +58,18 @@ impl Peer {
         Peer { pid, pidfd: None }
     }
 
-    /// Whether all of its threads have ended.
+    /// Returns whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         let Some(pidfd) = &self.pidfd else { return true };
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
         poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
     }
 
-    /// Whether it was started by a process, or by one that was, and still runs.
+    /// Returns whether it was started by a process, or by one that was, and still runs.
     pub(crate) fn is_descendant_of(&self, ancestor: u32) -> bool {
         let ancestors = ancestors(self.pid);
-        // While it runs nobody else has its number. An ancestor's may have gone to another one between two looks, but not twice alike.
+        // While it runs no other process has its pid. An ancestor's pid may have been reused between two checks, but
+        // not twice in the same way.
         ancestors.contains(&ancestor) && ancestors == self::ancestors(self.pid) && !self.has_ended()
     }
 }

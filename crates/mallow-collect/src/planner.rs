@@ -25,7 +25,7 @@ pub(crate) struct Planner {
     over: Arc<OwnedFd>,
 }
 
-/// Where questions are asked.
+/// The listening socket for requests.
 #[derive(Debug)]
 struct Desk {
     door: Arc<OwnDoor>,
@@ -34,14 +34,14 @@ struct Desk {
     unseen: Vec<UnseenLibrary>,
 }
 
-/// Connections at a time; with more of them the oldest is given up.
+/// Connections at a time; with more of them the oldest is closed.
 const CONNECTIONS_MAX: usize = 256;
-/// Libraries of which something is said, at most.
+/// The maximal number of libraries that are reported.
 const UNSEEN_MAX: usize = 256;
 
 impl Planner {
-    /// Starts to answer beside the session's own door. None where the system gives no thread or no socket: then only what was planned
-    /// before the start is patched.
+    /// Starts to answer beside the session's own socket. `None` if the system has no thread or no socket left: then
+    /// only functions that were planned before the start are patched.
     pub(crate) fn start(beside: &OwnDoor, token: [u8; 16]) -> Option<Planner> {
         let door = Arc::new(beside.beside(PATH_END)?);
         let over = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
@@ -53,7 +53,8 @@ impl Planner {
         Some(Planner { desk, over })
     }
 
-    /// Sentences about the libraries of a process, each of them once. What it has said up to now is heard first.
+    /// Returns sentences about the libraries of a process, each of them once. Messages that have arrived are
+    /// processed first.
     pub(crate) fn unseen_of(&self, pid: u32) -> Vec<String> {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
         desk.attend();
@@ -86,7 +87,7 @@ fn serve(desk: &Mutex<Desk>, door: &OwnDoor, over: &OwnedFd) {
 }
 
 impl Desk {
-    /// Hears whoever has something to say.
+    /// Processes messages that have arrived.
     fn attend(&mut self) {
         while let Ok(socket) = accept_with(&self.door.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
             if self.connections.len() == CONNECTIONS_MAX {

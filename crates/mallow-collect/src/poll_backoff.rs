@@ -24,12 +24,12 @@ impl PollBackoff {
     const MIN: Duration = Duration::from_micros(100);
     const MAX: Duration = Duration::from_millis(4);
 
-    /// Whether the last passes found little.
+    /// Returns whether the last passes found little.
     pub(crate) fn is_idle(&self) -> bool {
         self.current > PollBackoff::MIN
     }
 
-    /// How long to sleep after a pass that read so many words; none where there is too much to do.
+    /// Returns how long to sleep after a pass that read so many words; `None` if there is too much to do.
     pub(crate) fn after(&mut self, words: u64) -> Option<Duration> {
         /// A sixteenth of a ring.
         const MANY_WORDS: u64 = RING_WORDS as u64 / 16;

@@ -41,16 +41,16 @@ pub(crate) struct TracedProcess {
     mapping: Mapping,
     peer: Peer,
     pairing: Pairing,
-    /// None when nobody asked for the program's marks.
+    /// `None` if the program's marks are not requested.
     marks: Option<Marks>,
     start: ProcessStart,
     stacks: StackNumbers,
     modules: Modules,
     readers: Vec<ChannelReader>,
     own: bool,
-    /// What remains of it is kept when it has ended.
+    /// Whether its results are kept after its end.
     keeps_ended: bool,
-    /// How often a ring held what no recorder writes.
+    /// How often a ring contained invalid data.
     damages: u64,
     /// Why no more of it is read, if that is so.
     beyond: Option<String>,
@@ -58,7 +58,7 @@ pub(crate) struct TracedProcess {
     drained_us: u64,
     /// Whether [`BUSY_WORDS_PER_US`] came since the time before.
     is_busy: bool,
-    /// Whether the last pass left some of it for the next one.
+    /// Whether the last pass left a part of it to the next one.
     is_cut: bool,
     threads: Threads,
     samples: Vec<Sample>,
@@ -79,10 +79,10 @@ pub(crate) struct Wanted {
     pub(crate) threads: bool,
     /// Its regions, and what else is counted.
     pub(crate) regions: Option<Counted>,
-    /// What remains of it when it has ended. A server may start and end processes for days.
+    /// What is kept of it after its end. A server may start and end processes for days.
     pub(crate) exited: bool,
-    /// It is this very process, which records itself for a while. Its memory is ours as well, so nothing is said of it, and its threads are not
-    /// left behind: what is recorded next finds them.
+    /// It is this very process, which records itself for a while. Its memory is ours as well, so nothing is reported
+    /// of it, and its threads are not left in recording state: the next recording finds them.
     pub(crate) own: bool,
 }
 
@@ -149,17 +149,17 @@ impl TracedProcess {
         })
     }
 
-    /// What it shares with us.
+    /// Returns the header of its shared memory.
     pub(crate) fn header(&self) -> &Header {
         self.mapping.header()
     }
 
-    /// What it said of itself when it introduced itself.
+    /// Returns the header as it was when the process registered.
     pub(crate) fn at_start(&self) -> &Header {
         self.mapping.at_start()
     }
 
-    /// Its figures up to now.
+    /// Returns its sums up to now.
     pub(crate) fn fold(&self) -> &Aggregator {
         self.pairing.fold()
     }
@@ -169,7 +169,7 @@ impl TracedProcess {
         &self.start.command
     }
 
-    /// The executable and libraries that stood on its stacks.
+    /// Returns the executable and libraries that were on its stacks.
     pub(crate) fn modules(&self) -> &[MappedModule] {
         self.modules.list()
     }
@@ -179,23 +179,23 @@ impl TracedProcess {
         self.stacks.table()
     }
 
-    /// What the frames of scripts on them are.
+    /// Returns the script frames on them.
     pub(crate) fn scripts(&self) -> &Scripts {
         self.stacks.scripts()
     }
 
-    /// What the code on its stacks is that it made.
+    /// Returns the symbol files of JIT-compiled code on its stacks.
     pub(crate) fn made_code(&self) -> MadeCode {
         self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(self.modules()))
     }
 
-    /// Whether code that it made is on its stacks.
+    /// Returns whether code that it made is on its stacks.
     fn has_made_code(&self) -> bool {
         let modules = ModuleMap::of(self.modules());
         self.stacks().addresses_from(0).any(|key| modules.at(&key).is_none())
     }
 
-    /// Whether all of its threads have ended.
+    /// Returns whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.peer.has_ended()
     }
@@ -237,7 +237,7 @@ impl TracedProcess {
         starts.take(&self.mapping, &mut self.starts_seen);
     }
 
-    /// Reads the rings up to a time stamp; gives the number of words read.
+    /// Drains the rings up to a time stamp; returns the number of words read.
     pub(crate) fn drain(
         &mut self,
         clock: &Clock,
@@ -304,7 +304,7 @@ impl TracedProcess {
         self.beyond.get_or_insert_with(|| why.to_owned());
     }
 
-    /// About how many bytes of ours it takes.
+    /// Returns about how many bytes of our memory it needs.
     pub(crate) fn held_bytes(&self) -> u64 {
         if self.own { 0 } else { self.pairing.held_bytes() + self.kept_bytes() }
     }
@@ -319,17 +319,17 @@ impl TracedProcess {
         self.fold().kept_bytes() + of_code + self.threads.held_bytes() + marks + PROCESS_BYTES
     }
 
-    /// The most memory that it had itself.
+    /// Returns its own peak of memory.
     pub(crate) fn largest_bytes(&self) -> u64 {
         self.memory.largest_bytes()
     }
 
-    /// Who it is, to be known again.
+    /// Returns its identity.
     pub(crate) fn peer(&self) -> Option<Peer> {
         self.peer.try_clone()
     }
 
-    /// How much its rings hold that was not read yet, about.
+    /// Returns about how many words of its rings were not read yet.
     pub(crate) fn pending_words(&self) -> u64 {
         let of = |(index, reader): (usize, &ChannelReader)| {
             self.mapping.channel(index).head.load(Ordering::Relaxed).saturating_sub(reader.tail)
@@ -342,7 +342,7 @@ impl TracedProcess {
         self.threads.begin_pass();
         for index in 0..self.mapping.channels_high() {
             let channel = self.mapping.channel(index);
-            // The id is written behind the serial number.
+            // The id is written after the serial number.
             let tid = channel.tid.load(Ordering::Acquire);
             let taken_serial = channel.taken_serial.load(Ordering::Relaxed);
             if self.readers.len() <= index {
@@ -356,8 +356,8 @@ impl TracedProcess {
         }
     }
 
-    /// Gives back the channels of threads that have ended and are read to the end. An answer that is still to come must not
-    /// reach the channel's next owner.
+    /// Releases the channels of threads that have ended and are read to the end. A reply that is still to come must
+    /// not reach the channel's next owner.
     pub(crate) fn recycle_channels(&self) {
         channels::recycle(&self.mapping, self.pid, |index, serial| {
             self.readers.get(index).is_some_and(|reader| {
@@ -368,7 +368,7 @@ impl TracedProcess {
         });
     }
 
-    /// Whether some thread waits for a channel.
+    /// Returns whether some thread waits for a channel.
     pub(crate) fn wants_channels(&self) -> bool {
         self.mapping.header().channels_wanted.load(Ordering::Relaxed) > 0
     }
@@ -378,13 +378,13 @@ impl TracedProcess {
         self.modules.read(&self.mapping);
     }
 
-    /// What stands in the logs behind records that nobody will fill any more.
+    /// Reads the log records after unfinished ones that no thread can finish any more.
     fn read_modules_to_the_end(&mut self) {
         self.stacks.read_scripts_to_the_end(&self.mapping);
         self.modules.read_to_the_end(&self.mapping);
     }
 
-    /// Notes how much memory is resident, and what names threads have given themselves.
+    /// Samples resident memory, and the names of threads.
     pub(crate) fn sample(&mut self, clock: &Clock) {
         if let Some(resident) = self.memory.resident() {
             self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
@@ -393,18 +393,19 @@ impl TracedProcess {
         }
     }
 
-    /// How much memory it has that could be a heap, and what of it was recorded.
+    /// Returns how much memory it has that could be a heap, and how much of it was recorded.
     pub(crate) fn heap_metrics(&self) -> HeapMetrics {
         self.memory.metrics(&self.mapping, self.fold().totals().peak_bytes)
     }
 
-    /// Where its memory comes from, by what is known up to now.
+    /// Returns where its memory comes from, as far as it is known.
     pub(crate) fn heap_source(&self) -> HeapSource {
         let modules = self.modules().iter().map(|module| module.path.as_str());
         self.memory.source(&self.heap_metrics(), &self.mapping, modules)
     }
 
-    /// What is to be said of that at its end: whether the figures are not those of its heap, and the sentence.
+    /// Returns what has to be reported of that at its end: whether the metrics are not those of its heap, and the
+    /// sentence.
     pub(crate) fn heap_sentence(&self) -> Option<(bool, String)> {
         if self.own {
             return None;
@@ -423,7 +424,7 @@ impl TracedProcess {
         self.writer.samples(&mut self.samples, sink)
     }
 
-    /// How it ended, when somebody other than its parent may know.
+    /// Returns its exit status, if a process other than its parent can know it.
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.peer.exit(self.mapping.header())
     }
@@ -438,7 +439,7 @@ impl TracedProcess {
         self.peer.reap();
     }
 
-    /// Tells the recorder that nobody reads any more: its threads go on unrecorded.
+    /// Tells the recorder that the collector ends: its threads go on unrecorded.
     pub(crate) fn leave(&self) {
         if self.own {
             return;
@@ -491,7 +492,7 @@ impl TracedProcess {
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         let (stacks, scripts) = stacks.into_table();
-        // A program may start thousands of processes: of an ended one nothing stays but its figures and their stacks.
+        // A program may start thousands of processes: of an ended one only its sums and their stacks are kept.
         Ok(ExitedProcess {
             index,
             start,
@@ -513,7 +514,7 @@ impl TracedProcess {
     }
 }
 
-/// What a process takes beside what is counted.
+/// The size of a process beside what is counted.
 const PROCESS_BYTES: u64 = 4 << 10;
 /// Passes in which the last stacks of a process are read.
 const CUT_PASSES_MAX: usize = 3;

@@ -13,7 +13,7 @@ use mallow_profile::{
 use mallow_trace as trace;
 use rustc_hash::FxHashMap;
 
-/// Puts the processes together, in the order in which they registered; the one that never did comes last.
+/// Assembles the processes, in the order in which they registered; the one that never did comes last.
 pub(crate) fn profile_of(
     recording: Recording,
     ended: Vec<ExitedProcess>,

@@ -29,11 +29,11 @@ use std::path::{Path, PathBuf};
 pub struct RecordOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// What is kept of its command line, and of those of the processes that it starts.
+    /// How much is kept of its command line, and of those of its child processes.
     pub command_lines: CommandLines,
-    /// Where the trace goes.
+    /// Where the trace is written.
     pub output: Output,
-    /// Keep figures per site only, not the events.
+    /// Keep sums per site only, not the events.
     pub summary_only: bool,
     /// Count the program's regions and its file descriptors.
     pub regions: Option<Counted>,
@@ -41,11 +41,11 @@ pub struct RecordOptions {
     pub spawn: SpawnOptions,
     /// The preload library's bytes.
     pub preload: &'static [u8],
-    /// Is told the command's process and its trace once it runs.
+    /// Called with the command's pid and its trace once it runs.
     pub started: Option<fn(u32, &Path)>,
 }
 
-/// What came of it.
+/// The result of a recording.
 #[derive(Clone, Debug)]
 pub struct RecordOutcome {
     /// The trace.
@@ -54,32 +54,32 @@ pub struct RecordOutcome {
     pub exit: Exit,
     /// A second interrupt ended the recording before the command did.
     pub interrupted: bool,
-    /// The command took longer than it was given, and was killed.
+    /// The command exceeded its deadline, and was killed.
     pub timed_out: bool,
-    /// The processes, when their regions were asked for.
+    /// The processes, if their regions were requested.
     pub processes: Vec<WatchedProcess>,
-    /// What the trace holds beside events and samples of resident memory; none when regions were asked for.
+    /// The contents of the trace except events and samples of resident memory; `None` if regions were requested.
     pub profile: Option<Profile>,
-    /// What the reader of the figures should know.
+    /// Warnings about the metrics.
     pub warnings: Vec<String>,
-    /// Those of the warnings, first among them, that say that a process's memory does not come by `malloc`: its figures are not
-    /// those of its heap.
+    /// Those of the warnings, first among them, that say that a process's memory does not come from `malloc`: its
+    /// metrics are not those of its heap.
     pub blind: Vec<String>,
-    /// What is as it should be, and worth knowing: processes that are managed runtimes.
+    /// Remarks that are no warnings: processes that are managed runtimes.
     pub notes: Vec<String>,
-    /// Those of the warnings after which the figures are not the program's: nothing may be judged by them.
+    /// Those of the warnings after which the metrics are not the program's: no verdict may use them.
     pub faults: Vec<String>,
-    /// The trace says of nothing that it was not seen.
+    /// Whether nothing is missing in the trace.
     pub complete: bool,
 }
 
-/// Runs a command under the recorder and writes its trace. `resolve` names the addresses of a module: one
-/// list of frames for each address, innermost first; the addresses point into their instructions. `look_ahead` may look them up
-/// before, on another thread while the command runs, so that `resolve` finds most answers there.
+/// Runs a command under the recorder and writes its trace. `resolve` symbolizes the addresses of a module: it returns
+/// one list of frames for each address, innermost first; the addresses point into their instructions. `look_ahead`
+/// may resolve them earlier, on another thread while the command runs, so that `resolve` finds most results cached.
 ///
 /// # Errors
-/// When the command cannot be run or recorded, nothing is left behind. When the trace cannot be written, the
-/// command goes on unrecorded to its end, and what was written is removed.
+/// If the command cannot be run or recorded, nothing is left behind. If the trace cannot be written, the command goes
+/// on unrecorded to its end, and what was written is removed.
 pub fn record(
     options: &RecordOptions,
     resolve: Resolve<'_>,
@@ -98,7 +98,7 @@ pub fn record(
     outcome
 }
 
-/// What is ready before the first byte is written.
+/// What is prepared before the first byte is written.
 struct Recorder<'a> {
     options: &'a RecordOptions,
     launch: Launch<'a>,

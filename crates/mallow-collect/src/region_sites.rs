@@ -2,8 +2,8 @@
 
 use mallow_profile::{Aggregator, RegionMetrics, SiteSummary, StackId, Summary};
 
-/// Stacks of a run that are named by their allocations, and as many by what they left. A program's start may have ten
-/// thousands, and nobody reads them: the others are one site without frames, so that sums stay complete.
+/// Stacks of a run that are resolved by their allocations, and as many by what they left. A program's start may have
+/// ten thousands that no one reads: the others are merged into one site without frames, so that sums stay complete.
 const NAMED_MAX: usize = 500;
 
 /// The sites that are named, in their order, and what is left of the others.

@@ -13,26 +13,27 @@ use std::time::Duration;
 /// One run of a region, or of a whole process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionRun {
-    /// As the program called it; empty for the whole process.
+    /// Its name in the program; empty for the whole process.
     pub name: String,
-    /// What it came to.
+    /// Its metrics.
     pub metrics: RegionMetrics,
     /// Descriptors that it left open; not known of a whole process, and 0.
     pub descriptors: u64,
     /// The stacks that it is made of.
     pub sites: Vec<RegionSite>,
-    /// Whether what it left stood still when it was counted.
+    /// Whether what it left was stable when it was counted.
     pub settled: bool,
-    /// How long was waited for that.
+    /// How long the collector waited for that.
     pub waited: Duration,
-    /// What the program's runtime told of it, each with its name, such as how many objects it made.
+    /// Values that the program's runtime reported, each with its name, such as how many objects it made.
     pub told: Vec<(String, u64)>,
 }
 
-/// What one stack did in a run.
+/// The metrics of one stack in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionSite {
-    /// Innermost first; empty when no stack was taken, such as for a descriptor that was opened by a call which nobody watches.
+    /// Innermost first; empty if no stack was taken, such as for a descriptor that was opened by a call without a
+    /// hook.
     pub frames: Vec<Frame>,
     /// Its share.
     pub metrics: RegionMetrics,
@@ -43,11 +44,11 @@ pub struct RegionSite {
 /// A process that was watched.
 #[derive(Clone, Debug)]
 pub struct WatchedProcess {
-    /// Its program's file; none when the process was gone before it could be asked.
+    /// Its program's file; `None` if the process had ended before it could be read.
     pub executable: Option<PathBuf>,
-    /// The program and the libraries that stood on its stacks.
+    /// The program and the libraries that were on its stacks.
     pub modules: Vec<Module>,
-    /// Operations in one run, if it said so.
+    /// Operations in one run, if it reported them.
     pub operations: Option<u64>,
     /// The runs of its regions, in the order of their ends.
     pub runs: Vec<RegionRun>,
@@ -61,9 +62,9 @@ pub struct WatchedProcess {
     pub unfinished: Vec<String>,
     /// Names under which a region was ended that had not begun.
     pub strays: Vec<String>,
-    /// What Python's own allocator hands out was counted.
+    /// Whether blocks of Python's own allocator were counted.
     pub python_objects: bool,
-    /// Why its figures are not those of its heap, if they are not.
+    /// Why its metrics are not those of its heap, if they are not.
     pub blind: Option<String>,
 }
 

@@ -12,7 +12,7 @@ pub(crate) struct Scopes {
     /// By thread, the scopes that it is in, the last one on top.
     entered: Vec<Vec<u64>>,
     folds: FxHashMap<u64, Aggregator>,
-    /// The scope of each live block that was born in one, and its id there.
+    /// The scope of each live block that was allocated in one, and its id there.
     blocks: FxHashMap<BlockId, (u64, BlockId)>,
 }
 

@@ -26,27 +26,27 @@ use std::time::{Duration, Instant};
 pub(crate) struct Session {
     /// None where there is no folder for it.
     own: Option<OwnDoor>,
-    /// Who answers questions, beside the own door.
+    /// Answers requests, beside the own socket.
     planner: Option<Planner>,
     /// The socket with the abstract name.
     socket: OwnedFd,
     name: String,
     token: [u8; 16],
     command_lines: CommandLines,
-    /// Those who have said nothing yet, the one that came first in front.
+    /// Connections without a message yet, the oldest first.
     silent: Vec<Silent>,
-    /// When the abstract socket is looked at again.
+    /// When the abstract socket is polled again.
     rests_until: Instant,
-    /// More stood there than a pass could look at.
+    /// Whether more connections were pending than a pass could accept.
     is_crowded: bool,
 }
 
-/// A connection over which nothing has come yet.
+/// A connection without a message yet.
 #[derive(Debug)]
 struct Silent {
     connection: OwnedFd,
     since: Instant,
-    /// Whether it was started by us; none while nobody has looked.
+    /// Whether it was started by us; `None` while that was not checked.
     is_descendant: Option<bool>,
 }
 
@@ -55,24 +55,24 @@ struct Silent {
 pub(crate) struct Registration {
     /// Its shared memory.
     pub(crate) memory: OwnedFd,
-    /// Who it is.
+    /// The process.
     pub(crate) peer: Peer,
-    /// What is kept of its command line, blanks between arguments.
+    /// The part of its command line that is kept, blanks between arguments.
     pub(crate) command: String,
 }
 
-/// Those who have registered and are taken in at once: while one process after another comes, those that are here want to be looked
-/// after, and those that have ended hold memory of ours.
+/// How many registrations are accepted at once: while one process after another is started, running ones have to be
+/// read, and ended ones hold memory of ours.
 const AT_ONCE: usize = 4;
 /// Connections that may be silent at a time.
 const SILENT_MAX: usize = 64;
-/// How long a pass may take for those who come by the abstract name.
+/// How long a pass may take for connections to the abstract socket.
 const PASS_MAX: Duration = Duration::from_micros(200);
-/// How much longer nobody is asked in there any more.
+/// How much longer than that the abstract socket is not polled.
 const REST_FACTOR: u32 = 20;
-/// How long those who stand there are looked at when it is over.
+/// How long pending connections there are read at the end.
 const LAST_MAX: Duration = Duration::from_millis(100);
-/// Whoever connects sends in the same breath, unless he is stopped in between: so long he is not looked at.
+/// A process sends right after it connects, unless it is stopped in between: so long it is not checked.
 const BREATH: Duration = Duration::from_millis(50);
 /// And so long one of ours may be stopped.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -104,7 +104,7 @@ impl Session {
         })
     }
 
-    /// What children find in their environment.
+    /// Returns the value of the environment variable for children.
     pub(crate) fn variable(&self) -> String {
         let variable = format!("{}:{}", self.name, hex(&self.token));
         match self.own.as_ref().and_then(|own| own.path.to_str()) {
@@ -113,7 +113,7 @@ impl Session {
         }
     }
 
-    /// What is to be said of the libraries of a process that has ended or goes on.
+    /// Returns what has to be reported of the libraries of a process, whether it has ended or not.
     pub(crate) fn unseen_libraries(&self, pid: u32) -> Vec<String> {
         self.planner.as_ref().map(|planner| planner.unseen_of(pid)).unwrap_or_default()
     }
@@ -139,7 +139,7 @@ impl Session {
         registrations
     }
 
-    /// The same when nobody can come any more that has not knocked: whoever stands before the abstract name is looked at now.
+    /// The same when no new connection can come: all pending connections to the abstract socket are accepted now.
     pub(crate) fn accept_last(&mut self) -> Vec<Registration> {
         let begun = Instant::now();
         loop {
@@ -151,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Those who have come by the abstract name.
+    /// Accepts connections to the abstract socket.
     fn accept_anybody(&mut self, registrations: &mut Vec<Registration>, begun: Instant) {
         self.is_crowded = true;
         while registrations.len() < AT_ONCE && begun.elapsed() < PASS_MAX {
@@ -167,7 +167,7 @@ impl Session {
         }
     }
 
-    /// Asks those again who had nothing to say, and gives up those who are none of ours, or have gone.
+    /// Polls connections without a message again, and closes those that are not ours, or have ended.
     fn hear_the_silent(&mut self) -> Vec<Registration> {
         let mut registrations = Vec::new();
         for mut silent in std::mem::take(&mut self.silent) {
@@ -184,7 +184,7 @@ impl Session {
         registrations
     }
 
-    /// What a connection has to say.
+    /// Reads a connection.
     fn receive(&self, connection: &OwnedFd) -> Received {
         let mut bytes = [0u8; Handshake::BYTES + COMMAND_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -220,7 +220,7 @@ impl Session {
     }
 }
 
-/// Keeps a connection for later. In a crowd those give way first whom nobody of ours has started.
+/// Keeps a connection for later. If there are too many, those of strangers are closed first.
 fn keep(silent: &mut Vec<Silent>, connection: OwnedFd) {
     if silent.len() == SILENT_MAX {
         let stranger = silent.iter_mut().position(|silent| !silent.is_descendant());
@@ -230,7 +230,7 @@ fn keep(silent: &mut Vec<Silent>, connection: OwnedFd) {
 }
 
 impl Silent {
-    /// Whether somebody of ours has started it, and it still runs.
+    /// Returns whether a descendant of ours has started it, and it still runs.
     fn is_descendant(&mut self) -> bool {
         let connection = &self.connection;
         *self.is_descendant.get_or_insert_with(|| {
@@ -244,7 +244,7 @@ impl Silent {
     }
 }
 
-/// What came over a connection.
+/// The result of reading a connection.
 enum Received {
     /// Nothing yet.
     Nothing,

@@ -30,7 +30,7 @@ impl SharedMemory {
         memory
     }
 
-    /// As a process gives it to the collector.
+    /// Returns the descriptor that a process sends to the collector.
     pub(crate) fn handed_over(&self) -> OwnedFd {
         self.fd.try_clone().unwrap()
     }

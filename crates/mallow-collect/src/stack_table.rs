@@ -26,7 +26,7 @@ struct Node {
 const NO_PARENT: u32 = u32::MAX;
 
 impl StackTable {
-    /// Adds a node; gives its number.
+    /// Adds a node; returns its number.
     pub(crate) fn push(&mut self, parent: Option<u32>, key: u64) -> u32 {
         let next = self.keys.len() as u32;
         let address = *self.numbers.entry(key).or_insert(next);
@@ -37,13 +37,13 @@ impl StackTable {
         self.nodes.len() as u32 - 1
     }
 
-    /// The memory that it takes, and as much for the nodes that are made of it at the end.
+    /// Returns its own memory in bytes, and as much for the nodes that are made of it at the end.
     pub(crate) fn held_bytes(&self) -> u64 {
         const KEY_BYTES: usize = size_of::<u64>() + 2 * size_of::<(u64, u32)>();
         (self.nodes.len() * 2 * size_of::<Node>() + self.keys.len() * KEY_BYTES) as u64
     }
 
-    /// How many nodes there are.
+    /// Returns how many nodes there are.
     pub(crate) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -89,12 +89,12 @@ impl StackTable {
         })
     }
 
-    /// How many addresses there are.
+    /// Returns how many addresses there are.
     pub(crate) fn address_count(&self) -> usize {
         self.keys.len()
     }
 
-    /// The table as it is, to be looked at and not added to.
+    /// Returns a read-only copy of the table.
     pub(crate) fn snapshot(&self) -> StackTable {
         StackTable { nodes: self.nodes.clone(), keys: self.keys.clone(), numbers: FxHashMap::default() }
     }

@@ -15,7 +15,7 @@ use mallow_wire::shared::{
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 
-/// In place of a number while a node's ancestors are followed.
+/// Marks a number while a node's ancestors are followed.
 const IN_CHAIN: u32 = u32::MAX;
 
 /// The stacks of one process.
@@ -32,11 +32,11 @@ pub(crate) struct StackNumbers {
     /// Nodes of woven stacks: our id by the caller's, [`NO_CALLER`] for none, and the key.
     woven: FxHashMap<(u32, u64), u32>,
     pairs: Pairs,
-    /// A native stack has had a frame of Java in it.
+    /// Whether a native stack had a frame of Java in it.
     has_java: bool,
     /// Keys of frames that were read to find nodes.
     keys_read: u64,
-    /// How many may have been read when the stack at hand was.
+    /// How many may have been read when the current stack was.
     keys_max: u64,
     /// Why no more stacks are read, if that is so.
     beyond: Option<&'static str>,
@@ -52,14 +52,14 @@ pub(crate) struct Pairs {
     pub(crate) uncalled: u64,
 }
 
-/// In place of a caller's number.
+/// Instead of a caller's number.
 const NO_CALLER: u32 = u32::MAX;
 /// The longest chain of nodes that is followed, twice as long as any that a recorder makes: a damaged table could hold a circle.
 const CHAIN_MAX: usize = 1 << 16;
 const DEEPER: &str = "a stack of it is deeper than a recorder goes";
 /// Nodes of a process: those that a recorder has room for, and some more where stacks are woven.
 const NODES_MAX: usize = NODE_COUNT + (2 << 20);
-/// What an address takes when it is named.
+/// The size of an address when it is resolved.
 const NAMED_BYTES: usize = 400;
 
 impl StackNumbers {
@@ -84,12 +84,12 @@ impl StackNumbers {
         self.keys_read
     }
 
-    /// Why the process was taken for damaged, if it was.
+    /// Returns why the process counts as damaged, if it does.
     pub(crate) fn beyond(&self) -> Option<&'static str> {
         self.beyond
     }
 
-    /// About how many bytes of memory this takes, those of names at the end included.
+    /// Returns about how many bytes of memory this holds, those of symbols at the end included.
     pub(crate) fn held_bytes(&self) -> u64 {
         let numbers = self.numbers.len() * size_of::<u32>();
         let woven = self.woven.len() * 2 * size_of::<((u32, u64), u32)>();
@@ -97,7 +97,7 @@ impl StackNumbers {
         self.table.held_bytes() + self.scripts.held_bytes() + (numbers + woven + named) as u64
     }
 
-    /// How many events had stacks that lack inner frames.
+    /// Returns how many events had stacks that lack inner frames.
     pub(crate) fn cut(&self) -> u64 {
         self.cut
     }
@@ -134,8 +134,8 @@ impl StackNumbers {
         *self.woven.entry((caller, key)).or_insert_with(|| table.push(parent, key))
     }
 
-    /// The node of one of the recorder's upon its caller's. Where frames of Java stand in native stacks several of the recorder's may be the same,
-    /// as a method that is compiled again has other chains in it.
+    /// Returns our node for a recorder's node and its caller's. With frames of Java in native stacks, several of the
+    /// recorder's nodes may be the same, as a method that is compiled again has other chains.
     fn node_of(&mut self, parent: Option<u32>, key: u64) -> u32 {
         self.has_java |= is_script_key(key);
         if !self.has_java {
@@ -177,7 +177,7 @@ impl StackNumbers {
         self.scripts.read_to_the_end(mapping);
     }
 
-    /// How the calls of the interpreter of all pairs of stacks fit.
+    /// Returns how well the interpreter's calls of all pairs of stacks match.
     pub(crate) fn pairs(&self) -> Pairs {
         self.pairs
     }

@@ -12,12 +12,12 @@ use std::os::unix::fs::MetadataExt;
 
 /// Programs that are named; the others are counted.
 const NAMED_MAX: usize = 10;
-/// Introductions that are kept, for notes that come behind them.
+/// How many registrations are kept for notes that come after them.
 const MET_MAX: usize = 1024;
 /// Programs of which it is open whether they will register.
 const PENDING_MAX: usize = 1024;
 
-/// Who was started, and who came.
+/// Which programs were started, and which have registered.
 #[derive(Debug)]
 pub(crate) struct Starts {
     /// The number of our network namespace; 0 when it is not known.
@@ -81,7 +81,7 @@ impl Starts {
         }
     }
 
-    /// A sentence for each program that never came, once; to be asked when nobody can come any more.
+    /// Returns a sentence for each program that never registered, once; to be called when none can register any more.
     pub(crate) fn sentences(&mut self) -> Vec<String> {
         for noted in std::mem::take(&mut self.pending) {
             self.name(noted);
@@ -104,8 +104,8 @@ const STATIC: &str = "it is a static program, which loads no libraries, and into
     without a wrapper, a shell or a script in front, or link it dynamically";
 
 impl Noted {
-    /// Whether whoever registers like this is the program. One that cannot load the library is not, although it may
-    /// start another one in its own place.
+    /// Returns whether a process that registers like this is the program. One that cannot load the library is not,
+    /// although it may `exec` another one.
     fn becomes(&self, pid: u32, started_ns: u64) -> bool {
         self.pid == pid && started_ns >= self.time_ns && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER)
     }

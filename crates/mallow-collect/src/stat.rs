@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 pub struct StatOptions {
     /// The command and its arguments.
     pub command: Vec<OsString>,
-    /// What is kept of its command line, and of those of the processes that it starts.
+    /// How much is kept of its command line, and of those of its child processes.
     pub command_lines: CommandLines,
     /// How the command is started.
     pub spawn: SpawnOptions,
@@ -34,7 +34,7 @@ pub struct StatOptions {
     pub preload: &'static [u8],
 }
 
-/// One run's figures.
+/// One run's metrics.
 #[derive(Clone, Debug)]
 pub struct StatOutcome {
     /// From the start of the command to the end of its last process, in microseconds.
@@ -45,12 +45,12 @@ pub struct StatOutcome {
     pub processes: Vec<Process>,
     /// By how many bytes the sum of the peaks may differ from the true one: 0 unless several threads of a process were busy.
     pub peak_error_bytes: u64,
-    /// What the reader of the figures should know.
+    /// Warnings about the metrics.
     pub warnings: Vec<String>,
-    /// Those of the warnings, first among them, that say that a process's memory does not come by `malloc`: its figures are not
-    /// those of its heap.
+    /// Those of the warnings, first among them, that say that a process's memory does not come from `malloc`: its
+    /// metrics are not those of its heap.
     pub blind: Vec<String>,
-    /// What is as it should be, and worth knowing.
+    /// Remarks that are no warnings.
     pub notes: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ struct Counting {
     open: Vec<Counted>,
     processes: Vec<Process>,
     findings: Findings,
-    /// How many programs each process that runs has become.
+    /// How many programs each running process has executed.
     images: FxHashMap<u32, u32>,
     starts: Starts,
     executables: Executables,
@@ -125,7 +125,7 @@ struct Counted {
     memory: MemoryWatch,
 }
 
-/// How often resident memory is looked at.
+/// How often resident memory is sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Counted {
@@ -137,7 +137,7 @@ impl Counted {
         }
     }
 
-    /// Whether the figures are not those of the process's heap, and what is to be said of that.
+    /// Returns whether the metrics are not those of the process's heap, and the sentence about that.
     fn heap_sentence(&self, recorded_bytes: u64) -> Option<(bool, String)> {
         self.memory.settle();
         let metrics = self.memory.metrics(&self.mapping, recorded_bytes);
@@ -153,7 +153,8 @@ impl Counting {
         let mut pause = Duration::from_micros(200);
         let mut sampled = Instant::now();
         loop {
-            // The ends are looked for first: whoever became another program has registered again before that ends.
+            // Ended processes are checked first: a process that has executed another program has registered again
+            // before that ends.
             let child_has_ended = self.command.has_ended();
             let ended: Vec<usize> =
                 self.open.iter().filter(|it| it.peer.has_ended()).map(|it| it.index).collect();
@@ -270,8 +271,8 @@ impl Counting {
     }
 }
 
-/// Adds up a process's channels. A channel's counters go on when it changes hands, so nothing of ended threads is
-/// missing. Also gives by how many bytes the peak may differ from the true one: see the recorder's `stat`.
+/// Adds up a process's channels. A channel's counters continue when its owner changes, so counts of ended threads are
+/// included. Also returns by how many bytes the peak may differ from the true one: see the recorder's `stat`.
 fn totals(mapping: &Mapping) -> (Totals, u64) {
     let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
     let live = &mapping.header().live;
@@ -299,7 +300,7 @@ fn totals(mapping: &Mapping) -> (Totals, u64) {
         }
         peak_error_bytes = peak_error_bytes.saturating_add(value(&counters.slack_bytes));
     }
-    // What lives at the end is exact.
+    // The live bytes at the end are exact.
     if totals.leaked_bytes > totals.peak_bytes {
         (totals.peak_bytes, totals.peak_blocks) = (totals.leaked_bytes, totals.leaked_blocks);
     }

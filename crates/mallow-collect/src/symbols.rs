@@ -11,10 +11,10 @@ use rustc_hash::FxHashMap;
 /// Resolves the addresses of one module; one list of frames for each, innermost first.
 pub type Resolve<'a> = &'a mut dyn FnMut(&Module, &[u64]) -> Vec<Vec<Frame>>;
 
-/// What symbols said about the addresses of a recording.
+/// The symbols of a recording's addresses.
 #[derive(Default)]
 pub(crate) struct Named {
-    /// As the trace holds it.
+    /// As they are written into the trace.
     pub(crate) symbols: Symbols,
     /// The frames of each location of the symbols, innermost first.
     pub(crate) frames: Vec<Vec<Frame>>,
@@ -22,10 +22,10 @@ pub(crate) struct Named {
     pub(crate) locations: Vec<Vec<u32>>,
 }
 
-/// Stands for an address that nobody asked about.
+/// Marks an address that was not resolved.
 pub(crate) const NO_LOCATION: u32 = u32::MAX;
 
-/// Names the addresses of a recording, those of each process that `addresses` gives the numbers of.
+/// Resolves the addresses of a recording, of each process those whose numbers `addresses` returns.
 pub(crate) fn symbols_of(
     processes: &[ExitedProcess],
     addresses: impl Fn(&ExitedProcess) -> Vec<u32>,
@@ -47,7 +47,7 @@ struct Tables {
     named: Named,
     modules: FxHashMap<(String, Vec<u8>), u32>,
     locations: FxHashMap<(SymbolAddressKey, bool), u32>,
-    /// Lines of scripts, which need no look-up.
+    /// Lines of scripts, which need no symbolization.
     script_locations: FxHashMap<Frame, u32>,
     scripts: Vec<(usize, Frame)>,
     /// Whether each location's address is exact.
@@ -143,7 +143,7 @@ impl Tables {
         let mut wanted: Vec<Vec<(usize, u64)>> = vec![Vec::new(); self.named.symbols.modules.len()];
         for (i, location) in self.named.symbols.locations.iter().enumerate() {
             if let Address::InModule { module, svma } = location.address {
-                // A return address points behind the call: one less lies within it.
+                // A return address points behind the call: one less is within it.
                 wanted[module.0 as usize].push((i, svma.wrapping_sub(u64::from(!self.exact[i]))));
             }
         }
@@ -163,7 +163,7 @@ impl Tables {
         self.named.frames[location] = frames;
     }
 
-    /// Locations that no module holds, or that nobody could resolve, still need one frame.
+    /// Locations without a module, or that could not be resolved, still need one frame.
     fn name_the_nameless(&mut self) {
         for i in 0..self.named.symbols.locations.len() {
             let location = &self.named.symbols.locations[i];

@@ -10,23 +10,23 @@ use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::patches::PATCHES_VARIABLE;
 use mallow_wire::shared::MODE_VARIABLE;
 
-/// What a collector asks about those whose processes it collects.
+/// What a collector needs to know of the processes that it collects from.
 pub(crate) trait Target {
-    /// Whether collecting is to end now, whoever still runs.
+    /// Returns whether collecting must end now, even if processes are running.
     fn is_interrupted(&mut self) -> bool;
-    /// Whether time is up, and every process is to be killed.
+    /// Returns whether time is up, and every process is to be killed.
     fn is_overdue(&mut self) -> bool;
-    /// Whether no process can come any more that nobody has started yet.
+    /// Returns whether no new process can be started any more.
     fn has_ended(&mut self) -> bool;
     /// A process has registered.
     fn registered(&mut self, pid: u32);
-    /// Whether a process is the one that was started, which is its owner's to wait for.
+    /// Returns whether a process is the one that was started, which is its owner's to wait for.
     fn is_own(&self, pid: u32) -> bool;
-    /// How a process ended whose threads have ended, when it is ours to know.
+    /// Returns how a process ended whose threads have ended, if it is ours to know.
     fn own_exit(&mut self, pid: u32) -> Option<Exit>;
 }
 
-/// What the recorder is asked to do.
+/// The recorder's mode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Every event with its stack.
@@ -82,17 +82,17 @@ impl TracedCommand {
         self.command.pid()
     }
 
-    /// How it ended, as far as was seen.
+    /// Returns how it ended, as far as it is known.
     pub(crate) fn exit(&self) -> Option<Exit> {
         self.command.status().map(exit_of_status)
     }
 
-    /// Whether it was killed because its time was up.
+    /// Returns whether it was killed because its time was up.
     pub(crate) fn timed_out(&self) -> bool {
         self.command.timed_out()
     }
 
-    /// Whether it has ever registered: one that ended before did nothing that we know of.
+    /// Returns whether it has ever registered: one that ended before did nothing that we know of.
     pub(crate) fn was_registered(&self) -> bool {
         self.was_registered
     }

@@ -3,35 +3,36 @@
 use mallow_profile::ThreadIndex;
 use mallow_trace::ThreadName;
 
-/// Who they are. A program may start any number of them, so those that come very late are one.
+/// The threads of a process. A program may start any number of them, so those that come very late are merged into
+/// one.
 #[derive(Debug)]
 pub(crate) struct Threads {
     pid: u32,
     /// None where those that use a channel one after the other count as one.
     named: Option<Vec<ThreadName>>,
-    /// How many names may still be looked up in this pass.
+    /// How many names may still be read in this pass.
     names_left: usize,
 }
 
-/// Threads that are told apart.
+/// How many threads are distinguished.
 const THREADS_MAX: usize = 1 << 16;
 /// The name of those that come later.
 const LATER: &str = "(later threads)";
-/// Names that are looked up in one pass: others want to be looked after.
+/// Names that are read in one pass: other processes have to be read too.
 const NAMES_IN_PASS: usize = 256;
 
 impl Threads {
-    /// Those of a process; `are_kept` says whether they are told apart.
+    /// Returns those of a process; `are_kept` says whether they are distinguished.
     pub(crate) fn new(pid: u32, are_kept: bool) -> Threads {
         Threads { pid, named: are_kept.then(Vec::new), names_left: 0 }
     }
 
-    /// Those that are told apart.
+    /// Returns those that are distinguished.
     pub(crate) fn named(&self) -> &[ThreadName] {
         self.named.as_deref().unwrap_or_default()
     }
 
-    /// The same, when none comes any more.
+    /// Converts it to a list.
     pub(crate) fn into_named(self) -> Vec<ThreadName> {
         self.named.unwrap_or_default()
     }
@@ -46,7 +47,7 @@ impl Threads {
         self.names_left = NAMES_IN_PASS;
     }
 
-    /// A thread took a channel; gives its number.
+    /// Called when a thread claims a channel; returns its number.
     pub(crate) fn meet(&mut self, channel: usize, tid: u32) -> ThreadIndex {
         let Some(named) = &mut self.named else { return ThreadIndex(channel as u32) };
         let index = named.len().min(THREADS_MAX) as u32;

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub(crate) struct TraceFile {
     path: PathBuf,
-    /// It was not there before: it is removed when nothing comes of it.
+    /// Whether the file is new: then it is removed if the recording fails.
     is_new: bool,
     writer: TraceWriter<BufWriter<File>>,
 }
@@ -41,7 +41,7 @@ impl TraceFile {
         &self.path
     }
 
-    /// Gives it its final name, now that the process is known.
+    /// Renames it to its final name, now that the process is known.
     pub(crate) fn name_by_process(
         &mut self,
         output: &Output,

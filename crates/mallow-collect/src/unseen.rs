@@ -5,7 +5,7 @@ use mallow_profile::EventsLost;
 use mallow_wire::shared::GENERATION_COUNT;
 use std::sync::atomic::Ordering;
 
-/// One sentence for each reason for which figures of a process are not all of it.
+/// Returns one sentence for each reason why metrics of a process are incomplete.
 pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
     let header = mapping.header();
     let mut warnings = Vec::new();
@@ -73,7 +73,7 @@ fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
     full.into_iter().chain(wrapped)
 }
 
-/// Events of a process that were not recorded; `is_damaged` says that the collector met what no recorder writes.
+/// Returns the events of a process that were not recorded; `is_damaged` says that the collector found invalid data.
 pub(crate) fn events_lost(mapping: &Mapping, is_damaged: bool) -> EventsLost {
     let header = mapping.header();
     let uncounted = [&header.losses_uncounted, &header.invariants_broken, &header.threads_locked_in];

@@ -11,7 +11,7 @@ use std::num::NonZero;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-/// How many threads read rings at once, at most.
+/// How many threads read rings in parallel, at most.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Workers(usize);
 
@@ -21,8 +21,9 @@ impl Workers {
         Workers(thread::available_parallelism().map_or(1, NonZero::get))
     }
 
-    /// Does something with each item, and adds up what comes of it; `much` of them bring enough work for a thread of their own.
-    /// A thread that meets an error begins nothing new; the others finish the queue, and then one of the errors is handed back.
+    /// Calls a function for each item, and adds up the results; `much` is how many of them have enough work for a
+    /// thread of their own. After an error a thread takes no new item; the others finish the queue, and then one of
+    /// the errors is returned.
     pub(crate) fn sum<T: Send>(
         self,
         items: &mut [T],
@@ -44,7 +45,7 @@ impl Workers {
         };
         thread::scope(|scope| {
             let spawned = |_| thread::Builder::new().name("drain".to_owned()).spawn_scoped(scope, run);
-            // Where no thread can be had, there is one less.
+            // If a thread cannot be created, there is one less.
             let others: Vec<_> = (1..threads).map_while(|at| spawned(at).ok()).collect();
             let own = run();
             others.into_iter().fold(own, |sum, other| {
@@ -59,7 +60,7 @@ impl Workers {
 pub(crate) struct SharedSink<'a, S>(Mutex<&'a mut S>);
 
 impl<'a, S: Sink> SharedSink<'a, S> {
-    /// Over a sink that is given back behind it.
+    /// Wraps a sink.
     pub(crate) fn new(sink: &'a mut S) -> SharedSink<'a, S> {
         SharedSink(Mutex::new(sink))
     }

@@ -111,17 +111,17 @@ impl Event {
         (self.kind, self.config)
     }
 
-    /// Whether only what happens in the program is wanted.
+    /// Returns whether only what happens in the program is wanted.
     pub fn is_user_only(&self) -> bool {
         self.user_only
     }
 
-    /// Whether only what happens in the kernel is wanted.
+    /// Returns whether only what happens in the kernel is wanted.
     pub fn is_kernel_only(&self) -> bool {
         self.kernel_only
     }
 
-    /// Whether it counts nanoseconds.
+    /// Returns whether it counts nanoseconds.
     pub fn is_time(&self) -> bool {
         self.kind == SOFTWARE
             && [sys::PERF_COUNT_SW_TASK_CLOCK, sys::PERF_COUNT_SW_CPU_CLOCK]
@@ -129,7 +129,7 @@ impl Event {
                 .contains(&self.config)
     }
 
-    /// Whether it only ever happens in the kernel, so that whoever may not look into it counts nothing.
+    /// Returns whether it only ever happens in the kernel, so that whoever may not look into it counts nothing.
     pub fn is_of_scheduler(&self) -> bool {
         const OF_SCHEDULER: [u32; 3] = [
             sys::PERF_COUNT_SW_CONTEXT_SWITCHES,
@@ -139,7 +139,7 @@ impl Event {
         self.kind == SOFTWARE && OF_SCHEDULER.map(u64::from).contains(&self.config)
     }
 
-    /// Whether the processor counts it, and not the kernel.
+    /// Returns whether the processor counts it, and not the kernel.
     pub fn is_hardware(&self) -> bool {
         self.kind != SOFTWARE
     }

@@ -1,15 +1,15 @@
-//! The model of where a processor's time went: samples of stacks, each with its weight.
+//! The model of a CPU profile: samples of stacks, each with its weight.
 //!
-//! A [`CpuProfile`] is what all views of such a profile are made from, whether mallow sampled it or another tool's file holds it. Its
-//! stacks are those of `mallow-stacks`, so tables, trees, diffs and flame graphs need nothing of their own.
+//! All views of CPU time are made from a [`CpuProfile`], whether mallow sampled it or another tool's file contains it. Its
+//! stacks are those of `mallow-stacks`, so tables, trees, diffs and flame graphs need no code of their own.
 //!
 //! This crate knows no files, no system calls, and not where symbols came from. It must never do I/O.
 //!
-//! In the order of reading:
-//! - [`CpuTotals`], [`CpuMetric`], [`CpuAvailability`]: what is counted;
+//! In reading order:
+//! - [`CpuTotals`], [`CpuMetric`], [`CpuAvailability`]: the metrics;
 //! - [`CpuProfile`] with its processes, threads and samples;
 //! - [`Quality`]: how far it can be trusted;
-//! - [`Window`]: a part of it; [`fn@together`]: several runs as one.
+//! - [`Window`]: a part of it; [`fn@together`]: several runs merged into one.
 
 mod metrics;
 mod model;

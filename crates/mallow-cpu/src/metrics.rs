@@ -59,7 +59,7 @@ pub struct CpuAvailability {
 }
 
 impl CpuAvailability {
-    /// Whether a metric is among them.
+    /// Returns whether a metric is among them.
     pub fn knows(&self, metric: CpuMetric) -> bool {
         match metric {
             CpuMetric::Time => self.time,

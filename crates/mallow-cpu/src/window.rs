@@ -14,7 +14,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Whether everything is wanted.
+    /// Returns whether everything is wanted.
     pub fn is_everything(&self) -> bool {
         *self == Window::default()
     }

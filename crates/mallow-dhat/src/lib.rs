@@ -1,7 +1,7 @@
-//! DHAT's JSON, version 2, as its viewer `dh_view` reads it.
+//! Writes DHAT's JSON, version 2, for its viewer `dh_view`.
 //!
-//! The viewer refuses a file in which two program points have the same frames, so sites that look alike are added up. All processes
-//! become one. It must never write a metric that the profile does not know without saying so.
+//! The viewer rejects a file in which two program points have the same frames, so sites with equal frames are added up. All
+//! processes are merged into one. This crate must never write a metric that the profile does not know without a warning.
 
 pub mod valgrind_frames;
 

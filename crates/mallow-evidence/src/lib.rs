@@ -1,10 +1,11 @@
-//! What a soak found, as data: what was seen at each look ([`Sample`]), how that becomes the [`Evidence`] of a verdict
-//! ([`evidence()`]), and everything together ([`SoakReport`]).
+//! Results of a soak as data: each observation ([`Sample`]), the [`Evidence`] of a verdict computed from them
+//! ([`evidence()`]), and the whole report ([`SoakReport`]).
 //!
-//! The crate runs nothing and opens nothing: `mallow-soak` has the server, the load and the clock, `mallow-growth` the verdict,
-//! which knows no server. A journal is read here from its text ([`JournalRead`]), so a soak of yesterday is judged as one of today.
+//! The crate runs nothing and opens nothing: `mallow-soak` runs the server, the load and the clock, and `mallow-growth` computes
+//! the verdict and knows no server. This crate parses the text of a journal ([`JournalRead`]), so a soak of yesterday is judged like
+//! one of today.
 //!
-//! To read in this order: `sample.rs`, `evidence.rs`, `report.rs`, `journal.rs`.
+//! In reading order: `sample.rs`, `evidence.rs`, `report.rs`, `journal.rs`.
 //!
 //! [`Evidence`]: mallow_growth::Evidence
 

@@ -31,7 +31,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether nobody but us and root can change this folder: it is ours, and no group and no others can write it.
+/// Returns whether nobody but us and root can change this folder: it is ours, and no group and no others can write it.
 ///
 /// # Errors
 /// `PermissionDenied`, with the reason, when somebody can; others as the system says them.
@@ -46,7 +46,7 @@ pub fn check_ours(path: &Path) -> io::Result<()> {
     check_parents(path)
 }
 
-/// Whether nobody but us and root can put another thing in the place of this one: every folder above it belongs to us or root, and others can write
+/// Returns whether nobody but us and root can put another thing in the place of this one: every folder above it belongs to us or root, and others can write
 /// it only where they cannot rename what is not theirs (the sticky bit of `/tmp`). Links are followed, and what they lead through is looked at.
 ///
 /// # Errors

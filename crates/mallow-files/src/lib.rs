@@ -1,8 +1,9 @@
-//! Makes files and folders: the only place where mallow does.
+//! Creates files and folders. No other crate of mallow does.
 //!
-//! mallow runs as root, in folders of other people, and writes down what programs do. So a file is made anew, never through a symbolic link
-//! that somebody has planted; what is there already is replaced as a whole and not written into; it is its owner's alone whatever was there; and
-//! a folder from which programs are loaded or run is trusted only when nobody else can swap it, or a folder above it.
+//! mallow runs as root, in folders of other users, and writes down what programs do. So a file is created anew, never through a
+//! symbolic link that another user has planted; an existing file is replaced as a whole and not written into; its permissions are
+//! its owner's only, whatever they were before. A folder from which programs are loaded or run is trusted only if no other user can
+//! swap it, or a folder above it.
 //!
 //! This crate must never know what is in the files. In reading order: `create`, `folders`.
 

@@ -1,13 +1,14 @@
-//! Flame graphs: stacks with weights as an SVG that stands by itself.
+//! Flame graphs: stacks with weights as a self-contained SVG file.
 //!
-//! A picture is read without a script, in any viewer: each box has its name and its figures in it, and says more when it is pointed at. In a
-//! browser its own script zooms, searches and turns it around, by mouse or by keys, at any width, by light and in the dark. All of it is
-//! written here and is under mallow's licence.
+//! A flame graph is readable without its script, in any viewer: each box has its name and its metrics in it, and shows more in a
+//! tooltip. In a browser its own script zooms, searches and inverts it, by mouse or by keys, at any width, in light and dark
+//! mode. All of it is written here and is under mallow's licence.
 //!
-//! This crate knows functions, places and weights, and must never know what is counted, or where stacks come from. It does no I/O.
+//! This crate knows functions, places and weights, and must never know which metric a weight is, or where stacks come from. It does
+//! no I/O.
 //!
-//! In reading order: of the boxes that [`Flames`] put together the widest are kept (`kept.rs`), drawn (`picture.rs`) with their words
-//! (`written.rs`) and colours (`colours.rs`), and handed to the script (`data.rs`, `flame.js`).
+//! In reading order: the widest of the boxes that [`Flames`] merged are kept (`kept.rs`), drawn (`picture.rs`) with their text
+//! (`written.rs`) and colours (`colours.rs`), and passed to the script (`data.rs`, `flame.js`).
 
 mod colours;
 mod data;

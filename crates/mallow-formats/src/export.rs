@@ -63,7 +63,7 @@ words! {
 }
 
 impl ExportFormat {
-    /// Whether the format is packed by itself.
+    /// Returns whether the format is packed by itself.
     pub fn is_packed(self) -> bool {
         matches!(self, ExportFormat::Mallow | ExportFormat::Pprof)
     }

@@ -1,11 +1,12 @@
-//! Profile files in and out, one file per format; our own trace is one of them, and `mallow_trace` reads it.
+//! Parses and writes profile files, one module per format. Our own trace is one of them; `mallow_trace` parses it.
 //!
-//! [`open`] is the door: it looks at a file's first bytes, undoes its compression, and hands it to the reader of its format. What
-//! comes of it is a [`Document`]. A reader of profiles returns an [`Imported`] one with its warnings, or one [`ImportError`] that names the place: never a panic, never
-//! silence, never memory that the file's size does not justify. [`export`] writes what others read.
+//! [`open`] is the entry point: it recognises the format by a file's first bytes, decompresses the file, and calls the format's
+//! reader. It returns a [`Document`]. A reader of profiles returns an [`Imported`] profile with its warnings, or one [`ImportError`]
+//! with the position in the file. It never panics, never fails silently, and never uses memory out of proportion to the file's size.
+//! [`export`] writes the formats of other tools.
 //!
-//! This crate must never decide what a metric means: it fills the profile, and [`mallow_profile::Availability`] says what a format could
-//! not tell.
+//! This crate must never decide what a metric means: it fills the profile, and [`mallow_profile::Availability`] says which metrics a
+//! format does not contain.
 
 pub mod allocator;
 mod any_imported;

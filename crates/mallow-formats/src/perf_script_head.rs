@@ -15,7 +15,7 @@ pub(crate) struct Head {
     pub(crate) event: String,
 }
 
-/// Whether a line begins a sample.
+/// Returns whether a line begins a sample.
 pub(crate) fn is_head(line: &str) -> bool {
     head(line).is_some()
 }

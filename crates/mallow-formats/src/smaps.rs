@@ -63,7 +63,7 @@ fn is_writable(map: &MemoryMap) -> bool {
     map.perms.contains(MMPermissions::READ | MMPermissions::WRITE)
 }
 
-/// Whether right below a mapping lies a guard that nobody may touch.
+/// Returns whether right below a mapping lies a guard that nobody may touch.
 fn is_stack(map: &MemoryMap, before: Option<&MemoryMap>) -> bool {
     let is_guard = |guard: &MemoryMap| {
         let access = MMPermissions::READ | MMPermissions::WRITE | MMPermissions::EXECUTE;

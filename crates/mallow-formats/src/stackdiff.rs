@@ -78,7 +78,7 @@ pub fn aggregation(text: &[u8]) -> Vec<Counted> {
     all
 }
 
-/// Whether only blanks, and no tabs, stand before the word that ends the line.
+/// Returns whether only blanks, and no tabs, stand before the word that ends the line.
 fn is_blanks(line: &[u8], word: &[u8]) -> bool {
     line[..line.len() - word.len()].iter().all(|byte| *byte == b' ')
 }

@@ -1,7 +1,7 @@
-//! How a frame of a stack is written for people, and which frames only carry an allocation on behalf of their caller.
+//! How a stack frame is printed, and which frames are plumbing: frames that allocate on behalf of their caller.
 //!
-//! Every front end shows the same names, and so does the sentence with which a test fails inside a program (`inside/rust`), where nothing
-//! else of a front end is wanted.
+//! Every front end shows the same names, and so does the message of a test that fails inside a program (`inside/rust`), where
+//! nothing else of a front end is needed.
 
 mod name;
 pub mod plumbing;

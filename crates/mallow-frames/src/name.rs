@@ -154,7 +154,7 @@ fn operator_symbol<'a>(text: &str, rest: &'a str) -> Option<&'a str> {
     SYMBOLS.iter().find(|symbol| rest.starts_with(**symbol)).map(|symbol| &rest[..symbol.len()])
 }
 
-/// Whether `text` ends with an operator's name, such as `operator==` or `operator()`.
+/// Returns whether `text` ends with an operator's name, such as `operator==` or `operator()`.
 fn is_operator_end(text: &str) -> bool {
     text.rfind("operator")
         .is_some_and(|at| !text[at + 8..].contains(|c: char| c == ':' || c.is_alphanumeric()))

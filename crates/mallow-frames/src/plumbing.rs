@@ -137,7 +137,7 @@ pub fn root_rule(frame: &Frame) -> Option<&'static Rule> {
     find(&[ROOT], frame)
 }
 
-/// Whether a frame is plumbing by the rules here, or by one of `own`: globs over whole names of functions, or over their short form.
+/// Returns whether a frame is plumbing by the rules here, or by one of `own`: globs over whole names of functions, or over their short form.
 pub fn is_leaf(frame: &Frame, own: &[String]) -> bool {
     let is_own = |glob: &String| {
         glob_matches(glob, &frame.function) || glob_matches(glob, &short_name(&frame.function))

@@ -3,7 +3,7 @@
 use mallow_base::Frame;
 pub use mallow_base::glob_matches as matches;
 
-/// Whether a glob is a text that begins with `start` and goes on.
+/// Returns whether a glob is a text that begins with `start` and goes on.
 pub fn goes_on_from(glob: &str, start: &str) -> bool {
     let glob: Vec<char> = glob.chars().collect();
     // Every place in the glob that what was read up to now may have led to.
@@ -28,7 +28,7 @@ pub fn goes_on_from(glob: &str, start: &str) -> bool {
     places[..glob.len()].contains(&true)
 }
 
-/// Whether a glob is a frame's function, its module's file name or its module's path.
+/// Returns whether a glob is a frame's function, its module's file name or its module's path.
 pub fn matches_frame(glob: &str, frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or("");
     let file_name = module.rsplit('/').next().unwrap_or("");

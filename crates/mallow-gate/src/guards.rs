@@ -104,7 +104,7 @@ pub fn stale(results: &[TestResult], kept: &[(String, PathBuf)]) -> Vec<TestResu
     stale
 }
 
-/// Whether another region of the same test ran.
+/// Returns whether another region of the same test ran.
 fn has_sibling(name: &str, results: &[TestResult]) -> bool {
     let of_regions =
         results.iter().filter_map(|result| Some((&result.name, &result.measurement.as_ref()?.region)));

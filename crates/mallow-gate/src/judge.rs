@@ -44,7 +44,7 @@ pub struct Settings {
     pub compare_anyway: bool,
 }
 
-/// Whether a measurement should have as many runs again before it is judged: its least number of allocations is not
+/// Returns whether a measurement should have as many runs again before it is judged: its least number of allocations is not
 /// known to be the floor, or some runs left behind what others did not, and too few operations were made to tell
 /// a leak from a block that is kept once (see the head of this module).
 pub fn wants_more_runs(measurement: &Measurement) -> bool {
@@ -59,7 +59,7 @@ pub fn wants_more_runs(measurement: &Measurement) -> bool {
     is_unsteady || may_leak
 }
 
-/// Whether it should have as many runs again because its times are not clear.
+/// Returns whether it should have as many runs again because its times are not clear.
 pub fn wants_more_times(measurement: &Measurement, limits: &Limits) -> bool {
     let Some(Limit::Absolute { max: Some(max), .. }) = limits.of(Metric::Wall) else { return false };
     times::position(&measurement.runs, max).is_none()

@@ -1,4 +1,4 @@
-//! What the gate decides: a measurement, what it may cost, and the verdict, all of them values.
+//! The decisions of the gate: a measurement is compared with its limits and its baseline, and the result is a verdict.
 //!
 //! ```text
 //! Measurement ─┐
@@ -6,12 +6,12 @@
 //! Limits      ─┘
 //! ```
 //!
-//! The crate runs nothing and opens nothing: no process, no file, no clock. Whoever has a measurement, of today or of a report,
-//! gets the same verdict; `mallow-check` builds, runs and measures, and keeps baselines in their folder.
+//! The crate runs nothing and opens nothing: no process, no file, no clock. A measurement yields the same verdict whether it was
+//! taken today or comes from a report. `mallow-check` builds, runs and measures, and keeps the folder of baselines.
 //!
-//! To read in this order: [`measurement`], [`limit`], [`baseline`] (what is compared), [`result`] (what comes of it),
+//! In reading order: [`measurement`], [`limit`], [`baseline`] (the inputs), [`result`] (the output),
 //! [`spread`] (the runs of one metric), [`judge`], [`site_diff`] and [`blame`] (which stacks changed, and where), [`guards`]
-//! (what only the whole suite shows). [`nio`] is SwiftNIO's gate.
+//! (checks of the suite as a whole). [`nio`] is SwiftNIO's gate.
 
 pub mod baseline;
 pub mod blame;

@@ -69,7 +69,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whether what the kernel tells of a whole process is limited, so that it has to be measured.
+    /// Returns whether what the kernel tells of a whole process is limited, so that it has to be measured.
     pub fn are_of_processes(&self) -> bool {
         self.limited().any(|metric| matches!(metric, Metric::PeakRss | Metric::Wall))
     }

@@ -45,12 +45,12 @@ impl Spread {
         self.max.saturating_sub(self.min)
     }
 
-    /// Whether the least value is the floor: it came often enough, and no run is far from it.
+    /// Returns whether the least value is the floor: it came often enough, and no run is far from it.
     pub fn is_steady(&self) -> bool {
         self.is_floor() && self.range() <= self.free_range()
     }
 
-    /// Whether the least value is the floor and at least nine in ten of the runs are near it: then the others were
+    /// Returns whether the least value is the floor and at least nine in ten of the runs are near it: then the others were
     /// disturbed from outside, however far they are off. A test of which every fifth run costs more is not like that.
     pub fn has_only_outliers(&self, runs: &[Run], metric: Metric) -> bool {
         let is_near = |run: &&Run| {

@@ -20,7 +20,7 @@ const ELSEWHERE_BYTES_MIN: f64 = 2.0 * 1_048_576.0;
 /// The part of its memory by which a heap can grow before it is collected.
 const HEADROOM: f64 = 0.5;
 
-/// Whether what the program holds lies outside of every heap that was looked at.
+/// Returns whether what the program holds lies outside of every heap that was looked at.
 pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
     let is_much = median(late.iter().filter_map(elsewhere)) >= ELSEWHERE_BYTES_MIN;
@@ -29,7 +29,7 @@ pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
     evidence.foreign_heap != ForeignHeap::Unknown || (is_sliver(evidence) && (is_much || is_all))
 }
 
-/// Whether the heaps that were looked at are a sliver of the program's own memory, however small that is.
+/// Returns whether the heaps that were looked at are a sliver of the program's own memory, however small that is.
 pub(crate) fn is_sliver(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
     late.iter().any(|seen| share(seen).is_some()) && median(late.iter().filter_map(share)) < SLIVER

@@ -1,9 +1,9 @@
-//! Whether a program's memory grows with the work that it does: pure functions from what was observed to a verdict.
+//! Decides whether a program's memory grows with the work that it does: pure functions from observations to a verdict.
 //!
-//! Observations are taken when the program has come to rest after a piece of work ([`Observation`]). The judge
-//! ([`judge()`]) looks at each metric (live heap, resident memory, managed heap, descriptors, ...) as a series over
-//! requests, and puts the metrics together into one [`Verdict`]. The crate knows no process, no file and no clock, so
-//! its error rates can be measured on thousands of made-up runs in a test.
+//! An [`Observation`] is taken when the program is idle after a piece of work. [`judge()`] analyses each metric (live heap, resident
+//! memory, managed heap, descriptors, ...) as a series over
+//! requests, and combines the metrics into one [`Verdict`]. The crate knows no process, no file and no clock, so
+//! a test can measure its error rates on thousands of synthetic runs.
 
 mod conclusion;
 mod doubling;

@@ -193,7 +193,7 @@ impl Shape_<'_> {
         steps.iter().take(2).sum::<f64>() > STEPS_SHARE_MAX * rise
     }
 
-    /// Whether much was given back at once, from a quarter of the requests on: memory that something collects now and then.
+    /// Returns whether much was given back at once, from a quarter of the requests on: memory that something collects now and then.
     fn drops(&self) -> bool {
         let quarter = self.quarter();
         let points = thinned(&self.points[quarter..]);
@@ -207,7 +207,7 @@ impl Shape_<'_> {
         self.points.iter().position(|point| point.x >= quarter).unwrap_or(0).min(self.start)
     }
 
-    /// Whether it grows as fast as in the octave before, or as in its own first half when warm-up took all of that octave.
+    /// Returns whether it grows as fast as in the octave before, or as in its own first half when warm-up took all of that octave.
     fn keeps_up(&self) -> bool {
         let before = &self.points[self.quarter()..=self.start];
         if before.len() >= 4 {

@@ -66,7 +66,7 @@ pub(crate) fn steady(evidence: &Evidence, rules: &Rules) -> Option<Steady> {
     (trend.shape == Shape::Grows).then_some(Steady { trend, is_offset })
 }
 
-/// Whether a stack grows by a constant. No test of chance is needed beside that: noise does not stay within a fiftieth of its own rise
+/// Returns whether a stack grows by a constant. No test of chance is needed beside that: noise does not stay within a fiftieth of its own rise
 /// for thirty observations.
 fn is_steady(points: &[Point], least: f64) -> bool {
     let quarter = points.last().map_or(0.0, |last| last.x / 4.0);
@@ -77,7 +77,7 @@ fn is_steady(points: &[Point], least: f64) -> bool {
         && trend_of(points, least).trend.shape == Shape::Grows
 }
 
-/// Whether it rises, and no point lies far from the line between its ends.
+/// Returns whether it rises, and no point lies far from the line between its ends.
 fn near_its_ends_line(points: &[Point], least: f64) -> bool {
     let edge = points.len().min(3);
     let (first, last) = (centre(&points[..edge]), centre(&points[points.len() - edge..]));
@@ -86,7 +86,7 @@ fn near_its_ends_line(points: &[Point], least: f64) -> bool {
     slope > least && points.iter().map(far).fold(0.0, f64::max) <= FARTHEST_SHARE_MAX * (last.y - first.y)
 }
 
-/// Whether a series is a straight line with little noise.
+/// Returns whether a series is a straight line with little noise.
 fn is_straight(points: &[Point]) -> bool {
     let (Some(first), Some(last), Some(slope)) =
         (points.first(), points.last(), theil_sen(points, Z_995).map(|slope| slope.slope))

@@ -161,7 +161,7 @@ fn if_uncertain(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decisi
     is_open.then(|| Decision::open(Basis::Resident, needs))
 }
 
-/// Whether what rose may wait for a collector that runs when its heap has doubled.
+/// Returns whether what rose may wait for a collector that runs when its heap has doubled.
 fn may_be_garbage(seen: &[Observation], kept: &MetricTrend) -> bool {
     let before = seen.first().map_or(0.0, own_bytes);
     kept.trend.last - kept.trend.first < (GARBAGE_TIMES * before).max(GARBAGE_BYTES)
@@ -180,7 +180,7 @@ fn more_iterations(seen: usize) -> u32 {
     u32::try_from(more).unwrap_or(u32::MAX)
 }
 
-/// Whether a fault goes beyond what the rules allow. Those without a metric always do.
+/// Returns whether a fault goes beyond what the rules allow. Those without a metric always do.
 fn counts(fault: &Fault, rules: &Rules) -> bool {
     match fault {
         Fault::Errors { failed, requests, .. } => {
@@ -329,7 +329,7 @@ impl Kept {
         }
     }
 
-    /// Whether that is worth a verdict: most of what came with the work, or more than all that the program uses.
+    /// Returns whether that is worth a verdict: most of what came with the work, or more than all that the program uses.
     fn is_much(&self, kept: f64, resident: f64) -> bool {
         let is_most = match self.excess {
             Some(excess) => kept >= EXPLAINS * excess,

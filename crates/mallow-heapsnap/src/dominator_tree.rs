@@ -84,7 +84,7 @@ impl DominatorTree {
         self.retained_bytes[0]
     }
 
-    /// Whether something holds an object.
+    /// Returns whether something holds an object.
     pub fn is_reachable(&self, object: ObjectId) -> bool {
         self.place(object).is_some()
     }

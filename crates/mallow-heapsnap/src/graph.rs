@@ -193,7 +193,7 @@ impl Graph {
         self.parts.class_of.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.parts.class_of.is_empty()
     }

@@ -17,7 +17,7 @@ pub struct ClassSeries {
 }
 
 impl ClassSeries {
-    /// Whether there were more objects in each snapshot than in the one before.
+    /// Returns whether there were more objects in each snapshot than in the one before.
     pub fn grows_in_each(&self) -> bool {
         self.objects.len() > 1 && self.objects.windows(2).all(|pair| pair[0] < pair[1])
     }

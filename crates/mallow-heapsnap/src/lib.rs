@@ -1,20 +1,20 @@
-//! Snapshots of managed heaps: every object with its class, its size and its references.
+//! Heap snapshots of managed runtimes: every object with its class, its size and its references.
 //!
-//! A Ruby dump, a V8 snapshot, a JVM dump and one of CPython are the same thing once they are read: a [`Graph`] of objects. What retains
-//! them is told by its [`DominatorTree`]: an object's retained size is what would be freed with it.
+//! Dumps of Ruby, V8, the JVM and CPython are the same once they are parsed: a [`Graph`] of objects. Its [`DominatorTree`] yields
+//! retained sizes: an object's retained size is what would be freed with it.
 //!
-//! This crate must never read a file, nor know how a format spells anything; `mallow-formats` fills the graph. It runs nothing in
-//! parallel: a page in a browser asks the same questions.
+//! This crate must never read a file, nor know the syntax of a format; `mallow-formats` fills the graph. It starts no threads, so
+//! that a page in a browser can run the same code.
 //!
-//! In the order of reading:
-//! - [`Graph`]: objects in columns, references in one array, names once; [`GraphParts`] is how a reader hands them over.
-//! - [`AddressIndex`]: which object lies at an address.
-//! - [`DominatorTree`]: who keeps whom alive, and how much.
-//! - [`Snapshot`]: the graph with what else its file told.
+//! In reading order:
+//! - [`Graph`]: objects in columns, references in one array, names once; a reader passes [`GraphParts`].
+//! - [`AddressIndex`]: finds the object at an address.
+//! - [`DominatorTree`]: which object keeps which alive, and how much.
+//! - [`Snapshot`]: the graph with the other contents of its file.
 //! - [`Totals`]: sums by kind, class, site and generation.
 //! - [`Paths`], [`referrers`]: why an object is alive.
-//! - [`Histogram`]: how many objects each class has, for which no graph is needed.
-//! - [`diff()`], [`Growth`]: what changed between snapshots; [`held_growth`]: who holds what grew.
+//! - [`Histogram`]: the number of objects per class, for which no graph is needed.
+//! - [`diff()`], [`Growth`]: what changed between snapshots; [`held_growth`]: what retains the objects that were added.
 
 mod address_index;
 mod diff;

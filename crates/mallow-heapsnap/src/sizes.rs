@@ -73,7 +73,7 @@ impl Sizes {
         self.small.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.small.is_empty()
     }

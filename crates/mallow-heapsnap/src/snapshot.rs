@@ -23,7 +23,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Whether it holds the whole heap, so that what is not in it was not there.
+    /// Returns whether it holds the whole heap, so that what is not in it was not there.
     pub fn is_whole(&self) -> bool {
         !self.is_partial && self.warnings.is_empty()
     }

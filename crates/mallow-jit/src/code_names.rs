@@ -45,7 +45,7 @@ impl CodeNames {
         CodeNames { functions }
     }
 
-    /// Whether nothing was told.
+    /// Returns whether nothing was told.
     pub fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
@@ -68,7 +68,7 @@ pub fn map_path(pid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{pid}.map"))
 }
 
-/// Whether a list is a file of ours or of root's: whoever else writes to `/tmp` could tell us anything.
+/// Returns whether a list is a file of ours or of root's: whoever else writes to `/tmp` could tell us anything.
 pub fn is_trusted(path: &Path) -> bool {
     let ours = rustix::process::geteuid().as_raw();
     fs::symlink_metadata(path).is_ok_and(|found| {

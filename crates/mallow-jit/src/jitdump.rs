@@ -13,7 +13,7 @@ const HEAD_BYTES: usize = 16;
 const CODE_LOAD: u32 = 0;
 const CODE_MOVE: u32 = 1;
 
-/// Whether a file that is mapped as code is such a file: `jit-PID.dump`.
+/// Returns whether a file that is mapped as code is such a file: `jit-PID.dump`.
 pub fn is_one(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     let pid = name.strip_prefix("jit-").and_then(|rest| rest.strip_suffix(".dump"));

@@ -1,11 +1,11 @@
-//! Names of code that a program made while it ran, as its runtime wrote them down.
+//! Symbols of JIT-compiled code, as its runtime wrote them down.
 //!
-//! Runtimes write either a perf map, a line for each function, or a jitdump, a record for each. Both say what lay where and not when it
-//! was taken away again: of two functions at one address the later one counts.
+//! Runtimes write either a perf map, a line for each function, or a jitdump, a record for each. Both say which function was at an
+//! address and not when it was removed: of two functions at one address the later one is used.
 //!
-//! This crate must never believe a file that somebody else could have written, nor ask a runtime for anything.
+//! This crate must never trust a file that another user could have written, nor ask a runtime for anything.
 //!
-//! In reading order: `code_names` (functions by address), `jitdump`, `frame` (a name as a frame of its language).
+//! In reading order: `code_names` (functions by address), `jitdump`, `frame` (a symbol as a frame of its language).
 
 mod code_names;
 mod frame;

@@ -1,11 +1,11 @@
-//! The JSON documents that scripts read: their shapes are promises, described by `docs/schema/`.
+//! The JSON documents that scripts read. Their shapes are promises, described by `docs/schema/`.
 //!
-//! Only these types are serialised, never those of the model, so that it can change without breaking a script. The exception is
-//! a soak's samples: the lines that `--samples` writes while it runs promise their form already. This crate must never decide
-//! anything; the sentences that a document carries are those of `mallow-text`.
+//! Only types of this crate are serialised, never those of the model, so that it can change without breaking a script. The
+//! exception are a soak's samples: the lines that `--samples` writes while it runs have the model's form. This crate must never
+//! decide anything; sentences in a document come from `mallow-text`.
 //!
-//! One module for each document: [`stat`], [`report`] with [`events`], [`cpu`], [`diff`], [`check`], [`mod@bench`], [`soak`], [`gc_log`], [`heap`], [`version`]. Those that a later run compares
-//! with can be read again.
+//! One module for each document: [`stat`], [`report`] with [`events`], [`cpu`], [`diff`], [`check`], [`mod@bench`], [`soak`],
+//! [`gc_log`], [`heap`], [`version`]. Documents that a later run is compared with can be parsed again.
 
 pub mod bench;
 pub mod check;

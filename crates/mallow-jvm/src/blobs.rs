@@ -224,7 +224,7 @@ impl Blobs {
         Some(blob)
     }
 
-    /// Whether the piece with this mark is still there; asked of the process now and then. Of one that has ended nothing else is known.
+    /// Returns whether the piece with this mark is still there; asked of the process now and then. Of one that has ended nothing else is known.
     pub(crate) fn has(
         &mut self,
         start: u64,

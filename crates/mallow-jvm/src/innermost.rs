@@ -71,7 +71,7 @@ fn while_given_up(behind: &[u8]) -> Leave {
     }
 }
 
-/// Whether a return comes, with nothing in front of it but the question whether the thread is to stop.
+/// Returns whether a return comes, with nothing in front of it but the question whether the thread is to stop.
 fn is_return(bytes: &[u8]) -> bool {
     let bytes = match bytes {
         // `cmp rsp, [r15 + …]`, since version 16.

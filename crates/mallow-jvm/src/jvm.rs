@@ -157,12 +157,12 @@ impl<M: Memory> Jvm<M> {
         }
     }
 
-    /// Whether an address lies in code of the JVM's making whose frames are read.
+    /// Returns whether an address lies in code of the JVM's making whose frames are read.
     pub fn holds(&self, pc: u64) -> bool {
         matches!(&self.state, State::Met(met) if met.bounds.contains(&pc))
     }
 
-    /// Whether an address may lie in code of the JVM's making: any may, as long as nobody knows where that lies.
+    /// Returns whether an address may lie in code of the JVM's making: any may, as long as nobody knows where that lies.
     pub fn may_hold(&self, pc: u64) -> bool {
         !matches!(&self.state, State::Met(met) if !met.bounds.contains(&pc))
     }
@@ -196,7 +196,7 @@ impl<M: Memory> Jvm<M> {
         }
     }
 
-    /// Whether somebody calls from there. Of an interrupted frame what was taken for the return address may be something else.
+    /// Returns whether somebody calls from there. Of an interrupted frame what was taken for the return address may be something else.
     fn may_call(&mut self, caller: &At, is_doubtful: bool, table: &mut FrameTable) -> bool {
         let is_call = |code: Code| code.is_behind_call;
         self.holds(caller.pc) && (!is_doubtful || self.code(caller.pc, false, table).is_some_and(is_call))
@@ -344,7 +344,7 @@ fn bytes_around(pc: u64, memory: &impl Memory) -> Option<([u8; BEFORE], [u8; BEH
     Some((*before, behind.try_into().ok()?))
 }
 
-/// Whether a call stands in front of an address: one of the next instructions, or by a register.
+/// Returns whether a call stands in front of an address: one of the next instructions, or by a register.
 fn is_behind_call(pc: u64, memory: &impl Memory) -> bool {
     let before: Option<[u8; 5]> = array(memory, pc.wrapping_sub(5));
     matches!(before, Some([0xe8, ..] | [.., 0xff, 0xd0..=0xd7]))

@@ -80,7 +80,7 @@ impl Layout {
         self.get(place).unwrap_or(0)
     }
 
-    /// Whether all is there that frames of Java are read by.
+    /// Returns whether all is there that frames of Java are read by.
     pub(crate) fn is_enough(&self) -> bool {
         is_enough(|place| self.get(place).is_some())
     }

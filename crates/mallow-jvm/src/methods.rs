@@ -102,7 +102,7 @@ impl Methods {
 }
 
 impl Method {
-    /// Whether it is still there. Of a process that has ended nothing else is known.
+    /// Returns whether it is still there. Of a process that has ended nothing else is known.
     fn is_same(&self, method: u64, layout: &Layout, memory: &impl Memory) -> bool {
         let Some(constant) = word(memory, method.wrapping_add(layout.of(Place::MethodConst))) else {
             return true;

@@ -101,12 +101,12 @@ fn in_file(path: &Path) -> Option<Obstacle> {
     obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0))
 }
 
-/// Whether a file is a static executable.
+/// Returns whether a file is a static executable.
 pub fn is_static(path: &Path) -> bool {
     in_file(path) == Some(Obstacle::Static)
 }
 
-/// Whether a static executable has this version's recorder linked into it.
+/// Returns whether a static executable has this version's recorder linked into it.
 pub(crate) fn records_itself(path: &Path) -> bool {
     let core = |file: File| core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
     File::open(path).ok().and_then(core).is_some_and(|core| core.records())

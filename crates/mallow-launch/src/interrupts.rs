@@ -71,7 +71,7 @@ impl Interrupts {
     }
 }
 
-/// Whether this process was told to ignore a signal.
+/// Returns whether this process was told to ignore a signal.
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,10 +1,10 @@
-//! Starts a command, and looks after it while it runs.
+//! Starts a command, and manages it while it runs.
 //!
-//! A [`Launch`] is checked before anything is started or written: is there such a program, and does a preloaded library get into it?
-//! It is then started with [`SpawnOptions`], and the library and variables of whoever wants to see into it. A [`RunningCommand`] passes
-//! signals on, keeps its deadline, and says how it ended.
+//! A [`Launch`] is checked before anything is started or written: does the program exist, and can a library be preloaded into it?
+//! It is then started with [`SpawnOptions`], and with the library and variables of the caller. A [`RunningCommand`] forwards
+//! signals, enforces its deadline, and reports how it ended.
 //!
-//! This crate must never know what is done with the processes: recording, counting and benchmarking are others' work.
+//! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
 //! In reading order: `launch`, `executable`, `preload`, `static_start`, `spawn_options`, `running`, `interrupts`.
 

@@ -73,7 +73,7 @@ impl RunningCommand {
         interrupted
     }
 
-    /// Whether its time is up. Its process group is then killed; whoever has left that is the caller's to kill.
+    /// Returns whether its time is up. Its process group is then killed; whoever has left that is the caller's to kill.
     pub fn is_overdue(&mut self) -> bool {
         if self.deadline.is_none_or(|deadline| Instant::now() < deadline) {
             return false;
@@ -87,7 +87,7 @@ impl RunningCommand {
         true
     }
 
-    /// Whether it took longer than it was given, and was killed.
+    /// Returns whether it took longer than it was given, and was killed.
     pub fn timed_out(&self) -> bool {
         self.timed_out
     }

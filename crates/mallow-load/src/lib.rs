@@ -1,8 +1,8 @@
-//! Load for HTTP servers: what is asked ([`Target`]), how often and over which connections ([`Load`]), and what came
-//! back ([`Metrics`]).
+//! Load generator for HTTP servers: which requests ([`Target`]), at which rate and over which connections ([`Load`]), and the
+//! results ([`Metrics`]).
 //!
 //! A [`Generator`] keeps its threads and connections between runs, so that a run can be counted exactly, drained, and
-//! its connections closed before somebody looks at the server. Its memory does not grow with the requests.
+//! its connections closed before the server is observed. Its memory does not grow with the requests.
 //!
 //! It contacts loopback addresses only, unless it is told otherwise.
 

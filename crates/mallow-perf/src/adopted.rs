@@ -150,12 +150,12 @@ impl Adopted {
         }
     }
 
-    /// Whether a sample is of an event with a signal.
+    /// Returns whether a sample is of an event with a signal.
     pub(crate) fn has(&self, id: u64) -> bool {
         self.ids.binary_search(&id).is_ok()
     }
 
-    /// Whether a sample of another event counts twice.
+    /// Returns whether a sample of another event counts twice.
     pub(crate) fn is_double(&self, pid: u32, time_ns: u64) -> bool {
         let is_within = |process: &Process| {
             process.since_ns <= time_ns && process.until_ns.is_none_or(|until_ns| time_ns < until_ns)

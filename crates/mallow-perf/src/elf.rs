@@ -123,7 +123,7 @@ impl Binary {
         Module::new(String::new(), mapped, base_avma, self.sections.clone())
     }
 
-    /// Whether a program or a thread starts here: at the entry point, or in a function whose tables say that nobody called it.
+    /// Returns whether a program or a thread starts here: at the entry point, or in a function whose tables say that nobody called it.
     pub(crate) fn start(&self, svma: u64) -> Start {
         let is_entry =
             self.entry != 0 && (self.entry..self.entry.saturating_add(ENTRY_BYTES)).contains(&svma);
@@ -134,19 +134,19 @@ impl Binary {
         }
     }
 
-    /// Whether here, behind the call that makes a thread, its code is about to start: without tables, because they would be wrong for one
+    /// Returns whether here, behind the call that makes a thread, its code is about to start: without tables, because they would be wrong for one
     /// of the two that come back, and right before code that nobody called.
     pub(crate) fn is_behind_clone(&self, svma: u64) -> bool {
         self.caller(svma).is_none()
             && (1..=CLONE_BYTES).any(|bytes| self.caller(svma.saturating_add(bytes)) == Some(Caller::None))
     }
 
-    /// Whether here, as in `vfork`, the caller is in a register, because the stack is somebody else's too.
+    /// Returns whether here, as in `vfork`, the caller is in a register, because the stack is somebody else's too.
     pub(crate) fn has_caller_in_register(&self, svma: u64) -> bool {
         self.caller(svma) == Some(Caller::InDi)
     }
 
-    /// Whether the kernel returns here from a signal's handler, so that what lies on the stack are the registers of what it interrupted.
+    /// Returns whether the kernel returns here from a signal's handler, so that what lies on the stack are the registers of what it interrupted.
     pub(crate) fn is_behind_handler(&self, svma: u64) -> bool {
         self.caller(svma) == Some(Caller::Interrupted)
     }

@@ -58,7 +58,7 @@ fn paranoid() -> Option<i32> {
     level.trim().parse().ok()
 }
 
-/// Whether a seccomp filter decides which system calls we may make, as in containers.
+/// Returns whether a seccomp filter decides which system calls we may make, as in containers.
 fn is_filtered() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() == "2"))

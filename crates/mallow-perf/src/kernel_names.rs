@@ -68,7 +68,7 @@ pub(crate) fn scheduler() -> std::ops::Range<u64> {
     }
 }
 
-/// Whether the kernel that runs now has this symbol at this address.
+/// Returns whether the kernel that runs now has this symbol at this address.
 pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
     let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let is_it = |(start, _, name): (u64, Option<u64>, String)| start == address && name == symbol;

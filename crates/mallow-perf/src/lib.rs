@@ -1,21 +1,22 @@
-//! Samples where processors spend their time: perf events of the kernel, unwound while they come.
+//! Samples CPUs by perf events of the kernel, and unwinds the samples while they come.
 //!
-//! The kernel copies a thread's registers and the top of its stack at each sample; `framehop` unwinds them with the tables that every
-//! program carries, so no frame pointers are needed. Stacks are folded at once, and the copies are never kept.
+//! The kernel copies a thread's registers and the top of its stack at each sample; `framehop` unwinds them with the unwind tables of
+//! the program, so no frame pointers are needed. Stacks are summed up at once, and the copies are not kept.
 //!
-//! Records about processes and mappings come in as many rings as there are processors, so all rings are merged by time before a sample
-//! is unwound. What was lost, and what was cut short, is counted.
+//! Records of processes and mappings come in as many rings as there are CPUs, so all rings are merged by time before a sample
+//! is unwound. What was lost or truncated is counted.
 //!
-//! This crate must never decide what is shown, nor look up names of functions.
+//! This crate must never decide what is shown, nor resolve symbols.
 //!
-//! In the order of reading:
-//! - [`Folder`]: records in, a profile out; a reader of `perf.data` uses it too. Below it `spaces` (what is mapped where; through a JVM's code by `mallow-jvm`), `elf`
-//!   (the tables of a file), `stack_table` (stacks without doubles), `waits` (time off the processors), `kernel_names`;
-//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that wait when it begins (`asleep`), and the loop
-//!   around them (`sampler`); what is mapped in a process that runs (`maps`);
-//! - what a preloaded library leaves in a shared `memory`: frames of scripts, which `joins` holds against samples, `scripts` weaves into their stacks and
-//!   `inside` brings together; processes that get events with a signal for that (`adopted`); lists of code that `runtimes` were asked for;
-//! - `timers`: where the kernel refuses perf events, the library leaves the samples, too; `ways` decides;
+//! In reading order:
+//! - [`Folder`]: records in, a profile out; the reader of `perf.data` uses it too. It uses `spaces` (mappings of a process; code of a
+//!   JVM by `mallow-jvm`), `elf` (unwind tables of a file), `stack_table` (distinct stacks), `waits` (off-CPU time), `kernel_names`;
+//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that are waiting at the start (`asleep`),
+//!   and the loop around them (`sampler`); the mappings of a running process (`maps`);
+//! - what a preloaded library writes into a shared `memory`: script frames, which `joins` matches with samples, `scripts` merges into
+//!   their stacks and `inside` collects; processes that get events with a signal for that (`adopted`); symbol files that
+//!   `runtimes` were asked to write;
+//! - `timers`: where the kernel refuses perf events, the library takes the samples, too; `ways` decides;
 //! - [`PerfError`]: why the kernel refused, and the cure.
 
 mod adopted;

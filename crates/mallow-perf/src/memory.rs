@@ -109,7 +109,7 @@ impl Memory {
         }
     }
 
-    /// Whether a process has mapped the memory, as one does that has our library in it.
+    /// Returns whether a process has mapped the memory, as one does that has our library in it.
     pub(crate) fn is_mapped_by(&self, pid: u32) -> bool {
         let Ok(found) = fstat(&self.file) else { return false };
         let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();

@@ -175,7 +175,7 @@ impl Space {
         *known.or_insert_with(|| mapping.binary.as_ref().map_or(Start::No, |binary| binary.start(svma)))
     }
 
-    /// Whether code is mapped there.
+    /// Returns whether code is mapped there.
     pub(crate) fn has(&self, address: u64) -> bool {
         self.find(address).is_some()
     }

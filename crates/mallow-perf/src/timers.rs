@@ -38,7 +38,7 @@ const LOOK_UP_SETTLED_NS: u64 = 3_000_000_000;
 const ROOM_BYTES_MIN: u32 = 16 << 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Whether timers can do what is asked.
+/// Returns whether timers can do what is asked.
 pub(crate) fn are_enough(options: &SamplingOptions) -> bool {
     options.event.is_none() && !options.off_cpu && matches!(options.rate, Rate::Hz(_))
 }
@@ -280,7 +280,7 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    /// Whether it will do for a sample, whose stack is cut or goes on through code that nobody told of.
+    /// Returns whether it will do for a sample, whose stack is cut or goes on through code that nobody told of.
     fn is_enough(self, is_cut: bool, now_ns: u64) -> bool {
         let again_ns = if self.is_settled && !is_cut { LOOK_UP_SETTLED_NS } else { LOOK_UP_NS };
         now_ns < self.time_ns.saturating_add(again_ns)

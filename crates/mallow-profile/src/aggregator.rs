@@ -267,14 +267,14 @@ impl Aggregator {
         self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>()) as u64
     }
 
-    /// Whether a live block is the one that a thread has allocated last, so that it is temporary when the thread frees it now.
+    /// Returns whether a live block is the one that a thread has allocated last, so that it is temporary when the thread frees it now.
     pub fn is_latest(&self, thread: ThreadIndex, block: BlockId) -> bool {
         let latest = self.threads.get(thread.0 as usize).map_or(NO_BLOCK, |state| state.latest);
         // Ids are used again: the block may be another thread's by now.
         latest == block && self.slab.thread_of(block) == Some(thread)
     }
 
-    /// Whether a block is live. Ids from a damaged file need not be.
+    /// Returns whether a block is live. Ids from a damaged file need not be.
     pub fn is_live(&self, block: BlockId) -> bool {
         self.slab.is_live(block)
     }

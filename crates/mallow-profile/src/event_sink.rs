@@ -31,7 +31,7 @@ pub trait EventSink {
     /// An allocating call that failed.
     fn failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64);
 
-    /// Whether a block is live. Ids from a damaged file need not be.
+    /// Returns whether a block is live. Ids from a damaged file need not be.
     fn is_live(&self, block: BlockId) -> bool;
 }
 

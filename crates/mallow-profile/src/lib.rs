@@ -1,7 +1,7 @@
-//! The model of a program's memory, and every analysis of it.
+//! The model of a program's heap: its metrics, and every analysis of them.
 //!
-//! A [`Profile`] is what all reports, diffs and exports are made from, whatever the data came from: our own
-//! trace or another tool's file. A [`Aggregator`] makes one process's part of it, event by event, in memory bounded
+//! All reports, diffs and exports are made from a [`Profile`], whichever file the data came from: our own
+//! trace or another tool's. An [`Aggregator`] computes one process's part of it, event by event, in memory bounded
 //! by live blocks and distinct stacks; the collector runs it while the program runs, and the trace reader
 //! runs the same code over stored events.
 //!

@@ -16,7 +16,7 @@ impl Default for EventsLost {
 }
 
 impl EventsLost {
-    /// Whether none is missing.
+    /// Returns whether none is missing.
     pub fn is_none(self) -> bool {
         self == EventsLost::Exactly(0)
     }

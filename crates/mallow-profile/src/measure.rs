@@ -41,7 +41,7 @@ impl Measure {
         }
     }
 
-    /// Whether it counts bytes; else it counts calls or blocks.
+    /// Returns whether it counts bytes; else it counts calls or blocks.
     pub fn is_bytes(self) -> bool {
         matches!(self, Measure::Bytes | Measure::Peak | Measure::Leaked)
     }
@@ -68,7 +68,7 @@ impl Measure {
         }
     }
 
-    /// Whether a site has anything to show in a table of this measure. A leaked block of zero bytes is still a leak.
+    /// Returns whether a site has anything to show in a table of this measure. A leaked block of zero bytes is still a leak.
     pub fn concerns(self, totals: &SiteTotals) -> bool {
         match self {
             Measure::Peak => totals.peak_bytes > 0 || totals.peak_blocks > 0,
@@ -77,7 +77,7 @@ impl Measure {
         }
     }
 
-    /// Whether a profile's source could tell this metric. Every front end and every export asks here.
+    /// Returns whether a profile's source could tell this metric. Every front end and every export asks here.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             Measure::Allocations => known.allocations,

@@ -114,7 +114,7 @@ impl Regions {
         });
     }
 
-    /// Whether a region of this name is open.
+    /// Returns whether a region of this name is open.
     pub fn is_open(&self, name: &str) -> bool {
         self.open.iter().any(|open| open.name == name)
     }

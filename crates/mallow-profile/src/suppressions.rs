@@ -85,7 +85,7 @@ impl Suppression {
         }
     }
 
-    /// Whether the pattern fits a name or a path. An empty one never fits.
+    /// Returns whether the pattern fits a name or a path. An empty one never fits.
     pub fn fits(&self, text: &str) -> bool {
         let (Some((first, pieces)), false) = (self.pieces.split_first(), text.is_empty()) else {
             return false;

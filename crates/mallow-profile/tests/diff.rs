@@ -304,7 +304,7 @@ fn refactored(sites: &[Made], refactoring: Refactoring, moved: &[u32]) -> Vec<Ma
     merged.into_iter().map(|(frames, (allocations, bytes))| Made { frames, allocations, bytes }).collect()
 }
 
-/// Whether a site loses inlined calls and then looks as another one always did. That one is matched exactly, as it
+/// Returns whether a site loses inlined calls and then looks as another one always did. That one is matched exactly, as it
 /// must be, with more than it had: nobody can tell this from a real change of both.
 fn joins_an_unchanged_site(sites: &[Made]) -> bool {
     let without =

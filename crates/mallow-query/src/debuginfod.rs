@@ -31,7 +31,7 @@ struct Asked {
 
 static ASKED: Mutex<Asked> = Mutex::new(Asked { files: BTreeMap::new(), given_up: None });
 
-/// Whether there is a server to ask.
+/// Returns whether there is a server to ask.
 pub(crate) fn is_wanted() -> bool {
     std::env::var_os(SERVERS_VARIABLE).is_some_and(|servers| !servers.as_bytes().trim_ascii().is_empty())
 }

@@ -125,7 +125,7 @@ fn of_samples<'a>(
     Some(ProcessTimeline { process, rows: TimelineRows::Samples { time, live } })
 }
 
-/// Whether there are events, and they tell what is asked for: heaptrack names no threads, takes no notice of `realloc`, and looks at the
+/// Returns whether there are events, and they tell what is asked for: heaptrack names no threads, takes no notice of `realloc`, and looks at the
 /// clock every ten milliseconds.
 fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
     if !document.has_events() {

@@ -1,16 +1,16 @@
-//! The questions that every front end asks: a terminal, a document, a page.
+//! Queries of every front end: a terminal, a JSON document, a web page.
 //!
-//! It opens any file ([`ProfileFile`]), looks names up ([`Names`]), takes known leaks away, and decides what has to be read for an
-//! answer: which metric, which processes, which passes over events, and where leaks have a verdict. Answers are rows of
-//! `mallow-view`. This crate must never record, print, or know how a question was typed.
+//! It opens any file ([`ProfileFile`]), resolves symbols ([`Names`]), applies suppressions, and decides what has to be read for an
+//! answer: which metric, which processes, which passes over events, and where leaks get a verdict. Answers are rows of
+//! `mallow-view`. This crate must never record, print, or know how a query was typed.
 //!
 //! In reading order:
-//! - [`ProfileFile`]: a profile from a file of any format; [`AnyFile`]: the same, whatever is counted;
-//! - [`ProcessChoice`]: which of its processes; [`PartRequest`]: which part of its time, and what a filter wants;
-//! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what only events tell;
-//! - [`choose`]: the metric that all files know;
+//! - [`ProfileFile`]: a heap profile from a file of any format; [`AnyFile`]: a profile of any kind;
+//! - [`ProcessChoice`]: which of its processes; [`PartRequest`]: which part of its time, and which filter;
+//! - [`ReportRequest`] and [`Report`]: what a report needs beside the profile, with [`EventOptions`] for what needs events;
+//! - [`choose`]: the metric that all files have;
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
-//! - [`heap`]: a snapshot of a managed heap; [`explain`]: where the rest of the process's memory is.
+//! - [`heap`]: a heap snapshot; [`explain`]: where the rest of the process's memory is.
 
 mod any_file;
 mod debuginfod;

@@ -31,7 +31,7 @@ pub struct PartRequest {
 }
 
 impl PartRequest {
-    /// Whether a part of the time is asked for.
+    /// Returns whether a part of the time is asked for.
     pub fn is_windowed(&self) -> bool {
         self.from.is_some() || self.to.is_some() || self.at.is_some()
     }

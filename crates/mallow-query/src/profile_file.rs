@@ -101,7 +101,7 @@ impl ProfileFile {
         self.profile.keep_processes(kept);
     }
 
-    /// Whether single events can be read.
+    /// Returns whether single events can be read.
     pub(crate) fn has_events(&self) -> bool {
         match self.format {
             Format::Mallow => self.profile.known != Availability::NOTHING,

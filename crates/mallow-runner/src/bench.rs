@@ -128,7 +128,7 @@ impl<'a> Bench<'a> {
         (session, failure)
     }
 
-    /// Whether somebody wanted an end.
+    /// Returns whether somebody wanted an end.
     pub fn is_interrupted(&self) -> bool {
         self.interrupts.heard() > 0
     }
@@ -296,7 +296,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Whether nothing is compared while it runs.
+    /// Returns whether nothing is compared while it runs.
     fn is_alone(&self) -> bool {
         self.plan.commands.len() == 1 || self.plan.order == Order::Sequential
     }

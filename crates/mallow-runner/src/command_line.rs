@@ -24,7 +24,7 @@ const SHELL_WORDS: [&str; 37] = [
     "while",
 ];
 
-/// Whether a line says something else to a shell than to a program whose words are split at blanks.
+/// Returns whether a line says something else to a shell than to a program whose words are split at blanks.
 pub fn needs_shell(line: &str) -> bool {
     let first = line.split_whitespace().next().unwrap_or_default();
     line.contains(|letter| SHELL_LETTERS.contains(letter))

@@ -1,11 +1,11 @@
 //! Runs the commands of a benchmark.
 //!
-//! A [`Plan`] says what to run, how often and in which surroundings. A [`Bench`] makes the timed runs: each command is started by the spawner
-//! (`spawn`), which has no size of its own to add to a peak of memory, in random blocks (`turns`), until the intervals are narrow enough or
-//! the time is over. Only then come the runs with the recorder, which are never timed. What came of it is a `mallow_bench::Session`.
+//! A [`Plan`] says what to run, how often and in which environment. A [`Bench`] makes the timed runs: the spawner (`spawn`), which
+//! is too small to raise a peak of resident memory, starts each command, in randomised blocks (`turns`), until the intervals are
+//! narrow enough or the time is over. Recorded runs come after that and are never timed. The result is a `mallow_bench::Session`.
 //!
-//! This crate must never decide which command is faster: that follows from the session. It leaves nothing running that an interrupt should
-//! have ended, and what a command left behind of its own is named and not killed, since it may be the command's own server.
+//! This crate must never decide which command is faster: that follows from the session. It leaves nothing running that an interrupt
+//! should have ended. Processes that a command left behind are named and not killed, since one may be the command's own server.
 //!
 //! In reading order: `plan`, `command_line`, `spawn`, `turns`, `bench`, `recorded`; `alone` times one program without a benchmark.
 

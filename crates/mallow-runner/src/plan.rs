@@ -105,7 +105,7 @@ pub enum Failures {
 }
 
 impl Failures {
-    /// Whether the benchmark goes on after a command ended with this.
+    /// Returns whether the benchmark goes on after a command ended with this.
     pub(crate) fn allows(&self, code: i32) -> bool {
         match self {
             Failures::End => code == 0,

@@ -40,7 +40,7 @@ impl ChildList {
         ChildList(File::open(format!("/proc/{ours}/task/{ours}/children")).ok())
     }
 
-    /// Whether there is nobody but this one. False when it cannot be told.
+    /// Returns whether there is nobody but this one. False when it cannot be told.
     pub(crate) fn is_only(&self, pid: Option<u32>) -> bool {
         // A list that is longer has several, of which no two are the same.
         const LIST_BYTES: usize = 32;

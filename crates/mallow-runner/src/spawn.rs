@@ -195,7 +195,7 @@ fn request(
 }
 
 impl RunEnvironment {
-    /// Whether nothing of its streams is this run's alone: a file is opened anew for each run.
+    /// Returns whether nothing of its streams is this run's alone: a file is opened anew for each run.
     fn is_plain(&self) -> bool {
         self.input.is_none() && !self.is_kept && matches!(self.output, Output::Null | Output::Inherit)
     }

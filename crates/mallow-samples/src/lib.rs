@@ -1,6 +1,6 @@
-//! Profiles, verdicts and soaks written by hand, for the tests of what people and scripts see.
+//! Handwritten profiles, verdicts and soaks, for the tests of text and JSON.
 //!
-//! Only tests use this crate, and it may never hold what a program needs.
+//! Only tests use this crate, and it must never contain code that mallow needs.
 
 pub mod check;
 pub mod cpu;

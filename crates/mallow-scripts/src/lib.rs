@@ -1,10 +1,10 @@
-//! Frames of scripts, from what the recorder logs of their code in a process: their functions, files and lines, woven into native stacks.
+//! Script frames, decoded from what the recorder logs of a process's code: functions, files and lines, merged into native stacks.
 //!
-//! A [`CodeLog`] is memory that the process shares and writes at any time; nothing read from it is used unchecked. This crate must never decide which
-//! frames are shown, nor know what was counted at them.
+//! A [`CodeLog`] is memory that the process shares and writes at any time; nothing read from it is used unchecked. This crate must
+//! never decide which frames are shown, nor know which metric is counted.
 //!
-//! In reading order: `code_log` (records as values), `code_lines` and `java_code` (the line of a place), `scripts` (what a process's log says),
-//! `weave` (two stacks as one), `frame_table` (frames without doubles).
+//! In reading order: `code_log` (records as values), `code_lines` and `java_code` (the line of a place), `scripts` (the contents of a
+//! process's log), `weave` (merges two stacks), `frame_table` (distinct frames).
 
 mod code_lines;
 mod code_log;

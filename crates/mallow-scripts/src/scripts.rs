@@ -110,7 +110,7 @@ impl Scripts {
         &self.interpreters
     }
 
-    /// Whether an address lies in a function that interprets.
+    /// Returns whether an address lies in a function that interprets.
     pub fn interprets(&self, pc: u64) -> bool {
         self.interpreters.iter().any(|[start, end]| (*start..*end).contains(&pc))
     }

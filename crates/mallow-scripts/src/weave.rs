@@ -31,7 +31,7 @@ pub fn weave(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -
     woven
 }
 
-/// Whether the innermost frame is one for which the interpreter will be called.
+/// Returns whether the innermost frame is one for which the interpreter will be called.
 fn is_waiting(native: &[u64], script: &[u64], interprets: impl Fn(u64) -> bool) -> bool {
     let first = script.first().and_then(|key| script_frame(*key));
     let (calls, entered) = counts(native, script, interprets);

@@ -1,9 +1,9 @@
-//! A leak test under load: starts a server (or watches one that runs), gives it work in equal pieces, looks at it
-//! whenever it has come to rest, and says whether it leaks.
+//! A leak test under load: starts a server (or observes one that runs), sends it load in equal pieces, measures it
+//! whenever it is idle, and decides whether it leaks.
 //!
-//! The phases are in [`soak()`]. The load is `mallow-load`'s, the live heap `mallow-collect`'s, what is seen and reported
-//! `mallow-evidence`'s, the verdict `mallow-growth`'s: this crate brings them together and owns the server's life. It never
-//! ends a process that it did not start, and leaves none behind.
+//! The phases are in [`soak()`]. The load comes from `mallow-load`, the live heap from `mallow-collect`, observations and the report
+//! are types of `mallow-evidence`, the verdict comes from `mallow-growth`. This crate combines them and manages the server's
+//! lifetime. It never ends a process that it did not start, and leaves none behind.
 
 mod deadline;
 mod error;

@@ -75,7 +75,7 @@ impl Phases<'_> {
         self.control(progress)
     }
 
-    /// Whether another iteration may begin.
+    /// Returns whether another iteration may begin.
     fn goes_on(&self) -> bool {
         let is_long_enough = self.options.long.is_some_and(|long| self.begun.elapsed() >= long);
         !self.deadline.is_over() && !is_long_enough && !self.server.has_ended()
@@ -100,7 +100,7 @@ impl Phases<'_> {
         (conclusion.verdict == Verdict::Inconclusive).then_some(wanted)
     }
 
-    /// Whether most of what was asked in the iterations so far was not answered: more of the same shows nothing.
+    /// Returns whether most of what was asked in the iterations so far was not answered: more of the same shows nothing.
     fn is_hopeless(&self) -> bool {
         let loads = || self.samples.iter().filter_map(|sample| sample.load.as_ref());
         let requests: u64 = loads().map(|load| load.requests).sum();

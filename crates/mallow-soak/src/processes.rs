@@ -75,7 +75,7 @@ pub(crate) fn descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
 }
 
-/// Whether a process is a language runtime that collects garbage, by its executable's name.
+/// Returns whether a process is a language runtime that collects garbage, by its executable's name.
 pub(crate) fn is_managed(pid: u32) -> bool {
     const RUNTIMES: [&str; 9] =
         ["ruby", "python", "pypy", "node", "deno", "bun", "java", "dotnet", "beam.smp"];
@@ -168,7 +168,7 @@ fn mapping_name(line: &str) -> Option<String> {
 
 const ANONYMOUS: &str = "[anonymous]";
 
-/// Whether a mapping begins where glibc puts the heaps of its arenas: it aligns them to their greatest size, so as to find
+/// Returns whether a mapping begins where glibc puts the heaps of its arenas: it aligns them to their greatest size, so as to find
 /// a heap by an address in it (`HEAP_MAX_SIZE` in malloc/arena.c). Others begin there by chance, once in thousands of times.
 fn begins_an_arena(line: &str) -> bool {
     const ARENA_ALIGNMENT: u64 = 64 << 20;

@@ -122,7 +122,7 @@ impl Running {
         self.tail.as_ref().map(Tail::last_words).unwrap_or_default()
     }
 
-    /// Whether it has said the text that makes it ready.
+    /// Returns whether it has said the text that makes it ready.
     pub(crate) fn was_said(&self) -> bool {
         self.tail.as_ref().is_some_and(Tail::was_said)
     }
@@ -147,7 +147,7 @@ impl Running {
         self.holders.of(pids, look)
     }
 
-    /// Whether nothing of it is left. Its first process may end while others serve on.
+    /// Returns whether nothing of it is left. Its first process may end while others serve on.
     pub(crate) fn has_ended(&self) -> bool {
         self.processes().0.is_empty()
     }

@@ -36,7 +36,7 @@ impl Tail {
         Ok((tail, File::from(std::os::fd::OwnedFd::from(writer))))
     }
 
-    /// Whether the wanted text has been said.
+    /// Returns whether the wanted text has been said.
     pub(crate) fn was_said(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).was_said
     }

@@ -1,18 +1,18 @@
-//! Stacks with weights: what is true of any profile, whatever it counts.
+//! Stacks with weights: the part of a profile that does not depend on what is counted.
 //!
-//! A profile of the heap weighs stacks by allocations and bytes, a profile of a processor by samples and time. The stacks are the
-//! same: calls of functions in modules, each with its caller. Which stack of one build is which of another does not depend
-//! on what is counted either, beyond metrics that agree.
+//! A heap profile weighs stacks by allocations and bytes, a CPU profile by samples and time. The stacks are the
+//! same: calls of functions in modules, each with its caller. Which stacks of two builds match does not depend
+//! on what is counted either, except that equal metrics are a hint.
 //!
-//! This crate must never name a metric: [`Metric`] and [`Weights`] say what a set of metrics has to tell of itself. It knows no
+//! This crate must never name a metric: a set of metrics implements [`Metric`] and [`Weights`]. It knows no
 //! files and must never do I/O.
 //!
-//! In the order of reading:
-//! - [`Stacks`]: modules, locations and nodes, and their ids; [`StacksBuilder`] makes them without doubles.
+//! In reading order:
+//! - [`Stacks`]: modules, locations and nodes, and their ids; [`StacksBuilder`] builds them without duplicates.
 //! - [`Weights`], [`Metric`], [`Unit`]: a set of metrics.
 //! - [`Site`], [`StackProfile`]: stacks with their weights.
 //! - [`Diff`]: what changed between two profiles.
-//! - [`Flames`]: stacks put together, a box for each function; [`Recursion`]: what is folded in them.
+//! - [`Flames`]: stacks merged into boxes, one for each function; [`Recursion`]: which frames are merged.
 
 mod builder;
 mod diff;

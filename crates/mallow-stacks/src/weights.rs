@@ -45,7 +45,7 @@ pub trait Metric: Copy + Eq + Debug + 'static {
     /// The metric of a stack.
     fn of_site(self, weights: &Self::Weights) -> u64;
 
-    /// Whether a stack has anything to show in a table of this metric.
+    /// Returns whether a stack has anything to show in a table of this metric.
     fn concerns(self, weights: &Self::Weights) -> bool {
         self.of_site(weights) > 0
     }
@@ -94,7 +94,7 @@ pub trait StackProfile {
     /// The path of a process's program; none when nobody knows.
     fn program(&self, process: ProcessIndex) -> Option<&str>;
 
-    /// Whether its source could tell a metric. What it could not tell is left out, and never shown as 0.
+    /// Returns whether its source could tell a metric. What it could not tell is left out, and never shown as 0.
     fn knows(&self, metric: <Self::Weights as Weights>::Metric) -> bool;
 
     /// What was counted beyond the sites, whose sum is given: some tools tell only the largest sites.

@@ -1,11 +1,11 @@
-//! Statistics of repeated runs: what is typical of a series, how two compare and how sure that is, and what disturbed them.
+//! Statistics of repeated runs: summaries of a series, comparisons of two with a confidence interval, and disturbances.
 //!
-//! Everything is a pure function of numbers; units are the caller's. This crate must never call two things the same because it
-//! has seen too little of them: without enough pairs there is no interval, and without an interval no verdict.
+//! Everything is a pure function of numbers; units are the caller's. This crate must never call two series equal because it
+//! has too few observations: without enough pairs there is no interval, and without an interval no verdict.
 //!
-//! In reading order: [`Summary`] describes one series; [`signed_rank`] is the null distribution behind an interval; [`Ratio`] is how much
-//! a series is of another; [`Looks`] says when one may look, and how sure an interval must be then; [`Verdict`] is what follows;
-//! [`disturbances`] are the reasons why a series is not to be trusted. [`Proportion`] is how sure a part of samples is.
+//! In reading order: [`Summary`] describes one series; [`signed_rank`] is the null distribution of an interval; [`Ratio`] is the
+//! ratio of two series; [`Looks`] is the plan of interim analyses, and the confidence level of each; [`Verdict`] is the
+//! conclusion; [`disturbances`] are reasons not to trust a series. [`Proportion`] is the confidence interval of a share of samples.
 
 mod disturbance;
 mod looks;

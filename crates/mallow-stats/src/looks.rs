@@ -42,7 +42,7 @@ impl Looks {
         self.at.last().copied().unwrap_or(0)
     }
 
-    /// Whether nobody looks before the end.
+    /// Returns whether nobody looks before the end.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }

@@ -49,7 +49,7 @@ impl Ratio {
         })
     }
 
-    /// Whether there were enough pairs for an interval.
+    /// Returns whether there were enough pairs for an interval.
     pub fn has_interval(&self) -> bool {
         self.high.is_finite()
     }

@@ -42,7 +42,7 @@ impl Verdict {
     }
 }
 
-/// Whether more runs would tell nothing that matters: the verdict is clear, and its interval is ±1 %, or a tenth of the difference where that is
+/// Returns whether more runs would tell nothing that matters: the verdict is clear, and its interval is ±1 %, or a tenth of the difference where that is
 /// large.
 pub fn is_precise(ratio: &Ratio, threshold: f64) -> bool {
     const SHARE: f64 = 0.01;

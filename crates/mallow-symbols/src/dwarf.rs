@@ -74,7 +74,7 @@ pub(crate) fn load<'a>(
 /// A section that lies in the file as it is gets copied to be changed, up to this size.
 const COPIED_BYTES_MAX: usize = 64 << 20;
 
-/// Whether unpacking the section of functions is worth a thread.
+/// Returns whether unpacking the section of functions is worth a thread.
 fn is_large(file: &object::File<'_>) -> bool {
     const LARGE_BYTES: usize = 256 << 10;
     let section = file.section_by_name(SectionId::DebugInfo.name());

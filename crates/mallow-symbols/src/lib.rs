@@ -1,14 +1,14 @@
-//! Turns addresses of a module (an executable or a shared library) into frames as people read them: function names
-//! demangled, calls that the compiler inlined, files and lines, from the binary or from its separate debug file.
+//! Symbolization: resolves addresses of a module (an executable or a shared library) to frames with demangled function
+//! names, inlined calls, files and lines, from the binary or from its separate debug file.
 //!
-//! It must never name a function from another build of the file: a wrong name costs more than an address. It must
-//! never end the program because of what a file says: damage gives fewer names and a sentence in
-//! [`Symbolizer::warnings`]. It reads files and nothing else: no network, no processes. Who may ask others for a file gives it a
+//! It must never name a function from another build of the file: a wrong name is worse than an address. It must
+//! never end the program because of a file's contents: a damaged file yields fewer names and a sentence in
+//! [`Symbolizer::warnings`]. It reads files and nothing else: no network, no processes. A caller that may download files passes a
 //! [`DebugServer`].
 //!
 //! Supported: DWARF 2 to 5, compressed sections (zlib, zstd), separate debug files by build id and by
 //! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
-//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), code made at run time.
+//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), JIT-compiled code.
 
 mod ahead;
 mod binary;

@@ -78,7 +78,7 @@ impl Deref for Mapped {
 /// What statfs says of a file system that is a program: its files are as long as it likes, and belong to whom it names.
 const FUSE_MAGIC: rustix::fs::FsWord = 0x6573_5546;
 
-/// Whether root and we alone may write to a file, or our own group, which is that of one person where files are made writable for it.
+/// Returns whether root and we alone may write to a file, or our own group, which is that of one person where files are made writable for it.
 fn is_ours_alone(file: &File, found: &Metadata) -> bool {
     let is_owned = [0, rustix::process::geteuid().as_raw()].contains(&found.uid());
     let is_groups = found.mode() & 0o020 != 0 && found.gid() != rustix::process::getegid().as_raw();

@@ -19,7 +19,7 @@ pub fn without_threads<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Whether threads may be started here.
+/// Returns whether threads may be started here.
 pub(crate) fn may_start() -> bool {
     !IS_ALONE.get()
 }

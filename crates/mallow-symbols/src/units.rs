@@ -74,7 +74,7 @@ fn runs(info: &[u8], abbreviations: Slice<'_>, is_kept: impl Fn(usize) -> bool) 
     Some(runs)
 }
 
-/// Whether a table of abbreviations has an attribute that refers to an entry of any unit.
+/// Returns whether a table of abbreviations has an attribute that refers to an entry of any unit.
 fn refers_to_units(abbreviations: Slice<'_>, offset: usize) -> Option<bool> {
     let mut table = abbreviations;
     table.skip(offset).ok()?;

@@ -1,16 +1,16 @@
-//! Rows as people read them: tables, pages, drawings, and what a CI server reads.
+//! Rows as text: tables, pages, charts, and the files that a CI server reads.
 //!
-//! Everything is made as a string first, so that a test sees exactly what a person sees. This crate decides nothing and measures
+//! Everything is built as a string first, so that a test sees exactly what a person sees. This crate decides nothing and measures
 //! nothing, and must never do I/O nor know where its rows came from.
 //!
 //! In reading order:
 //! - [`Style`] and the wording of metrics, names and frames, which every page shares;
-//! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: a profile;
+//! - [`report`], [`events`], [`diff`], [`stat`], [`summary`], [`allocator`]: heap profiles;
 //! - [`check`], [`soak`], [`gc_log`]: verdicts, each as text, and where it makes sense as Markdown and JUnit;
-//! - [`mod@bench`]: commands that were timed and compared;
-//! - [`heap`]: a managed heap, an object, a class;
-//! - [`cpu`]: where a processor's time went;
-//! - [`plot`] has drawings.
+//! - [`mod@bench`]: benchmarks of commands;
+//! - [`heap`]: a heap snapshot, an object, a class;
+//! - [`cpu`]: CPU profiles;
+//! - [`plot`]: charts.
 
 pub mod allocator;
 pub mod bench;

@@ -85,7 +85,7 @@ fn several(row: &MetricRow) -> String {
     )
 }
 
-/// Whether everything but the time may be the same in all runs.
+/// Returns whether everything but the time may be the same in all runs.
 pub fn are_equal(rows: &[MetricRow]) -> bool {
     rows.iter().all(|row| row.metric == Metric::Micros || row.is_equal())
 }

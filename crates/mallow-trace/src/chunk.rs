@@ -181,7 +181,7 @@ impl ChunkHeader {
         }
     }
 
-    /// Whether the checksum is that of this header and this payload.
+    /// Returns whether the checksum is that of this header and this payload.
     pub fn is_intact(&self, payload: &[u8]) -> bool {
         payload.len() == self.payload_bytes as usize && self.checksum(payload) == self.crc32
     }

@@ -1,12 +1,13 @@
-//! The trace file: what stands in it, who writes it, and who reads it.
+//! The trace file: its format, its writer and its reader.
 //!
-//! The collector writes a trace while the program runs ([`TraceWriter`]), and an import or a soak writes the metrics of a profile
-//! ([`write_profile()`]). A reader ([`Trace`]) makes a profile of it again, or hands out its events. Metrics, names and exits are those
-//! of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Summary`]). This crate must never decide what a metric
-//! means, and never panic on what a file says. The bytes below stay as they are: old traces are read for ever.
+//! The collector writes a trace while the program runs ([`TraceWriter`]); an import or a soak writes only the metrics of a profile
+//! ([`write_profile()`]). A reader ([`Trace`]) turns it into a profile again, or iterates over its events. Metrics, names and exits
+//! are types of `mallow_profile`, so a new one is encoded in one place ([`Payload`] of [`Summary`]). This crate must never decide
+//! what a metric means, and must never panic on the contents of a file. The format below does not change: old traces stay readable
+//! for ever.
 //!
-//! Read in this order: `chunk` and `varint`, `payload`, then `recording`, `process`, `stacks`, `symbols`, `summary` and `events`, which are
-//! what chunks hold; `writer` and `write_profile`; `reader`.
+//! In reading order: `chunk` and `varint`, `payload`, then the contents of chunks: `recording`, `process`, `stacks`, `symbols`,
+//! `summary` and `events`; `writer` and `write_profile`; `reader`.
 //!
 //! # The file
 //!
@@ -21,21 +22,20 @@
 //!
 //! A chunk's crc32 (IEEE, as in gzip) covers the other 20 bytes of its header and the payload as stored. Flag
 //! bit 0 says that the payload is one zstd frame of `raw_bytes` bytes; without it both lengths are equal.
-//! `process` is the process's index,
-//! counted from 0 in the order of arrival, or `u32::MAX` in a chunk of the whole recording. Kinds that a
-//! reader does not know are skipped.
+//! `process` is the process's index, counted from 0 in the order of registration, or `u32::MAX` in a chunk of the whole
+//! recording. A reader skips unknown kinds.
 //!
 //! Payloads are made of varints (LEB128: seven bits per byte, the lowest first, the high bit set in all but
 //! the last), signed numbers as zigzag varints (0, −1, 1, −2 are 0, 1, 2, 3), and strings (a varint length,
 //! then UTF-8). Bytes that follow a payload's last field are ignored, so that a field can be added at the
 //! end.
 //!
-//! | kind | payload | of |
+//! | kind | payload | belongs to |
 //! |---|---|---|
 //! | 1 | [`Recording`] | the recording, first |
 //! | 2 | [`ProcessStart`] | a process, before its other chunks |
 //! | 3 | [`Modules`] | a process, any number |
-//! | 4 | [`Stacks`] | a process, any number; ids go on where the chunk before ended |
+//! | 4 | [`Stacks`] | a process, any number; ids continue from the chunk before |
 //! | 5 | [`Threads`] | a process, any number; a later name replaces an earlier one |
 //! | 6 | events, see [`EventEncoder`] | a process, any number, in order |
 //! | 7 | [`Samples`] | a process, any number |
@@ -43,11 +43,11 @@
 //! | 9 | [`Symbols`] | the recording, any number |
 //! | 10 | [`Summary`] | a process, at most one |
 //! | 11 | [`End`] | the recording, last |
-//! | 12 | [`Origin`] | the recording, where it came from another tool's file |
-//! | 13 | [`LiveSamples`] | a process, any number, where there are no events |
-//! | 14 | [`Unseen`] | the recording, where something is missing from it |
+//! | 12 | [`Origin`] | the recording, if it was imported from another tool's file |
+//! | 13 | [`LiveSamples`] | a process, any number, if there are no events |
+//! | 14 | [`Unseen`] | the recording, if something is missing from it |
 //!
-//! For example, a file that holds nothing but an end after 300 µs (`AC 02`) is:
+//! For example, a file that contains only an end after 300 µs (`AC 02`) is:
 //!
 //! ```text
 //! 89 4D 41 4C 4C 4F 57 0A  01 00 00 00  <crc>          file header, version 1

@@ -1,6 +1,6 @@
 //! What a file that is no trace seems to be.
 
-/// Whether it goes on as JSON does: many scripts begin with a brace, and many settings with a bracket.
+/// Returns whether it goes on as JSON does: many scripts begin with a brace, and many settings with a bracket.
 fn begins_json(text: &[u8]) -> bool {
     let Some((first, rest)) = text.split_first() else { return false };
     let next = rest.trim_ascii_start().first();

@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         Ok(part)
     }
 
-    /// Whether everything has been read.
+    /// Returns whether everything has been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.at == self.bytes.len()
     }

@@ -116,7 +116,7 @@ proptest! {
         }
     }
 
-    /// Whether the two events of a block are written in one call or in two cannot be told from the bytes.
+    /// Returns whether the two events of a block are written in one call or in two cannot be told from the bytes.
     #[test]
     fn a_temporary_is_written_as_its_two_events(events in vec((event(), number()), 0..200)) {
         let (mut one, mut two) = (EventEncoder::new(), EventEncoder::new());

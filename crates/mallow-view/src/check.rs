@@ -80,7 +80,7 @@ pub fn visible<'a>(frames: &'a [Frame], plumbing: &[String]) -> Vec<&'a Frame> {
     if without_loop.is_empty() { shown } else { without_loop }
 }
 
-/// Whether a frame is of the markers that a test includes: of the header, or of another language's package.
+/// Returns whether a frame is of the markers that a test includes: of the header, or of another language's package.
 fn is_marker(frame: &Frame) -> bool {
     const FILES: [&str; 5] =
         ["/mallow.h", "/mallow_markers.rs", "/mallow/__init__.py", "/mallow.rb", "/mallow.js"];
@@ -182,7 +182,7 @@ pub fn settle_blame(result: &mut CheckResult) {
     }
 }
 
-/// Whether nothing of the project has a line in the stacks that changed, or that made what a limit does not allow, so that no line can be
+/// Returns whether nothing of the project has a line in the stacks that changed, or that made what a limit does not allow, so that no line can be
 /// blamed.
 pub fn lacks_lines(test: &TestResult) -> bool {
     let judged = test.measurement.as_ref().and_then(|measurement| judged_run(&measurement.runs));

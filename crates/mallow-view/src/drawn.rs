@@ -106,7 +106,7 @@ impl<F: Fn(&Frame) -> Option<String>> Names<F> {
     }
 }
 
-/// Whether a frame has only an address for a name.
+/// Returns whether a frame has only an address for a name.
 pub(crate) fn is_nameless(frame: &Frame) -> bool {
     frame.function.starts_with("0x") || frame.function.is_empty()
 }

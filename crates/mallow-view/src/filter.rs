@@ -100,22 +100,22 @@ impl FromStr for Expression {
 }
 
 impl Expression {
-    /// Whether sizes of blocks are asked for.
+    /// Returns whether sizes of blocks are asked for.
     pub fn asks_for_sizes(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Size(..)))
     }
 
-    /// Whether threads are asked for.
+    /// Returns whether threads are asked for.
     pub fn asks_for_threads(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Thread(_)))
     }
 
-    /// Whether processes are asked for.
+    /// Returns whether processes are asked for.
     pub fn asks_for_processes(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Process(_)))
     }
 
-    /// Whether only single events tell: sums by stack know nothing of sizes and threads.
+    /// Returns whether only single events tell: sums by stack know nothing of sizes and threads.
     pub fn needs_events(&self) -> bool {
         self.asks_for_sizes() || self.asks_for_threads()
     }
@@ -165,7 +165,7 @@ impl Comparison {
 }
 
 impl Node {
-    /// Whether it holds, where the bits say which tests do.
+    /// Returns whether it holds, where the bits say which tests do.
     fn holds(&self, tests: u64) -> bool {
         match self {
             Node::Test(number) => tests & (1 << number) != 0,

@@ -74,7 +74,7 @@ pub fn functions<'a, P: StackProfile>(
     rows
 }
 
-/// Whether a function is only what a runtime does before the program starts.
+/// Returns whether a function is only what a runtime does before the program starts.
 pub(crate) fn is_hidden(frame: &Frame, shown: FrameVisibility) -> bool {
     shown != FrameVisibility::All && plumbing::root_rule(frame).is_some()
 }

@@ -94,7 +94,7 @@ impl GcReport {
         seen.managed_bytes.or(seen.live_bytes).unwrap_or(0)
     }
 
-    /// Whether objects are what grows.
+    /// Returns whether objects are what grows.
     pub fn is_managed(&self) -> bool {
         self.conclusion.findings.iter().any(|finding| matches!(finding, Finding::Managed { .. }))
     }

@@ -10,7 +10,7 @@ pub trait Key: Copy {
     /// The metric to sort by, highest first.
     fn rank(self, weights: &Self::Weights) -> u128;
 
-    /// Whether a site has anything to show under this key.
+    /// Returns whether a site has anything to show under this key.
     fn concerns(self, weights: &Self::Weights) -> bool;
 
     /// How much a site weighs under this key: a metric that adds up over sites.

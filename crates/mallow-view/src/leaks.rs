@@ -83,7 +83,7 @@ impl Leaks {
     }
 }
 
-/// Whether nothing was freed before the end, and then something: a site that may have grown until then.
+/// Returns whether nothing was freed before the end, and then something: a site that may have grown until then.
 fn was_held(site: &TrendSite) -> bool {
     site.counts.frees_at_end > 0 && site.counts.frees_before_end == 0
 }

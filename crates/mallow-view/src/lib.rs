@@ -1,30 +1,30 @@
-//! What every front end shows: plain rows made from a profile.
+//! The rows that every front end shows: plain data computed from a profile.
 //!
 //! A terminal, a web page and a JSON document show the same sites in the same order with the same names; this crate
-//! decides which, and hands out rows of plain data. It knows no colours, no columns, no JSON, and must never do I/O.
+//! decides which, and returns rows of plain data. It knows no colours, no columns, no JSON, and must never do I/O.
 //!
-//! - [`plumbing`]: which frames only carry an allocation on behalf of their caller.
+//! - [`plumbing`]: which frames allocate on behalf of their caller.
 //! - [`Sites`]: sites merged, filtered and sorted by a [`Key`].
-//! - [`SortKey`], [`Point`]: what else sites can be sorted by, and averages and rates of a site.
-//! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same of events.
-//! - [`tree`]: sites as a tree of calls; [`functions`]: each function's own weight and that with its callees; [`peek()`]: its callers and
+//! - [`SortKey`], [`Point`]: other sort keys, and averages and rates of a site.
+//! - [`Subject`], [`ReportOptions`]: what a report is about, and which part of it is shown; [`EventReport`]: the same for events.
+//! - [`tree`]: sites as a call tree; [`functions`]: each function's self and total weight; [`peek()`]: its callers and
 //!   callees; [`annotated`]: its lines.
-//! - [`CpuOptions`]: what is shown of a processor's time.
-//! - [`SuppressedLeaks`]: what suppressions took from the leaks.
-//! - [`Summary`]: the few metrics that a person wants when a program ends, and what to look at next.
+//! - [`CpuOptions`]: which part of a CPU profile is shown.
+//! - [`SuppressedLeaks`]: the leaks that suppressions removed.
+//! - [`Summary`]: the few metrics that a person wants when a program ends, and which report to read next.
 //! - [`diff`]: what changed between two profiles.
-//! - [`check`]: what allocation tests came to.
-//! - [`soak`]: what a leak test under load came to.
-//! - [`heap`]: what lies in a managed heap.
-//! - [`gc_log`]: what a log of garbage collections came to.
-//! - [`Weight`]: what a result means to a script.
-//! - [`flames()`], [`compared_flames()`]: whole stacks, outermost call first, for flame graphs; [`folded()`]: the same for other tools.
-//! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: what single events tell.
-//! - [`allocator_rows`]: what an allocator says of itself, in plain words.
-//! - [`Programs`]: what ran, those that matter first.
+//! - [`check`]: results of allocation tests.
+//! - [`soak`]: results of a leak test under load.
+//! - [`heap`]: contents of a heap snapshot.
+//! - [`gc_log`]: results of a log of garbage collections.
+//! - [`Weight`]: the exit status of a result.
+//! - [`flames()`], [`compared_flames()`]: whole stacks, outermost call first, for flame graphs; [`folded()`]: folded stacks.
+//! - [`timeline`], [`window`], [`histogram`], [`threads`], [`chains`], [`short_lived`], [`leaks`]: analyses of single events.
+//! - [`allocator_rows`]: an allocator's statistics, in plain words.
+//! - [`Programs`]: the programs that ran, the most important first.
 //! - [`Spread`]: a metric over several runs.
-//! - [`ScriptFrames`]: a script's lines, with or without the interpreter that runs them.
-//! - [`short_name`] and [`place`]: how a frame is written; [`cut()`]: which frames of a long stack.
+//! - [`ScriptFrames`]: a script's lines, with or without the interpreter's frames.
+//! - [`short_name`] and [`place`]: how a frame is printed; [`cut()`]: truncates a long stack.
 
 mod allocator;
 mod annotate;

@@ -24,7 +24,7 @@ const OTHERS: [&str; 13] = [
 /// Beginnings of executables' names that run programs of others.
 const INTERPRETERS: [&str; 5] = ["python", "ruby", "node", "perl", "php"];
 
-/// Whether a frame is of the project: in its executable, with a source that is no library's, and no start of a program.
+/// Returns whether a frame is of the project: in its executable, with a source that is no library's, and no start of a program.
 pub fn is_own(frame: &Frame) -> bool {
     // Valgrind writes `library/alloc/src/alloc.rs`.
     let is_of_others = |file: &String| {

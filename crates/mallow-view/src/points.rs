@@ -79,7 +79,7 @@ impl SortKey {
         }
     }
 
-    /// Whether the metric of two sites together is the sum of theirs.
+    /// Returns whether the metric of two sites together is the sum of theirs.
     pub fn adds_up(self) -> bool {
         !matches!(self, SortKey::Max | SortKey::MaxBlocks | SortKey::Size | SortKey::Lifetime)
     }
@@ -100,12 +100,12 @@ impl SortKey {
         }
     }
 
-    /// Whether a site has anything to show under this key.
+    /// Returns whether a site has anything to show under this key.
     pub fn concerns(self, totals: &SiteTotals) -> bool {
         Key::concerns(self, totals)
     }
 
-    /// Whether a profile's source could tell this metric.
+    /// Returns whether a profile's source could tell this metric.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             SortKey::Measure(measure) => measure.is_known(known),

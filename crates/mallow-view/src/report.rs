@@ -110,7 +110,7 @@ impl Layout {
         }
     }
 
-    /// Whether leaks stand in it with their verdicts.
+    /// Returns whether leaks stand in it with their verdicts.
     pub fn has_leak_table(&self) -> bool {
         let is_of_sites = matches!(self, Layout::Tables | Layout::Stacks(_) | Layout::Points(_));
         is_of_sites && self.key().is_none_or(|key| key.weight() == Measure::Leaked)

@@ -70,7 +70,7 @@ const OWN_FILES: [&str; 3] = ["<frozen importlib._bootstrap", "node:internal/", 
 /// Packages of the JDK that nobody calls by themselves.
 const OWN_PACKAGES: [&str; 2] = ["jdk.internal.", "sun."];
 
-/// Whether a frame is a script's, and not of the interpreter's own.
+/// Returns whether a frame is a script's, and not of the interpreter's own.
 fn is_of_script(frame: &Frame) -> bool {
     frame.is_script() && !is_own_script(frame)
 }
@@ -81,13 +81,13 @@ fn is_own_script(frame: &Frame) -> bool {
         || frame.language == Language::Java && begins(&frame.function, &OWN_PACKAGES)
 }
 
-/// Whether a library is one of those that come with Ruby: `lib/ruby/3.1.0/x86_64-linux/json/ext/parser.so`, and not a gem's.
+/// Returns whether a library is one of those that come with Ruby: `lib/ruby/3.1.0/x86_64-linux/json/ext/parser.so`, and not a gem's.
 fn is_own_of_ruby(path: &str) -> bool {
     let behind = path.split("/ruby/").nth(1);
     behind.is_some_and(|behind| behind.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// Whether a frame is of a language's interpreter.
+/// Returns whether a frame is of a language's interpreter.
 fn is_interpreter(frame: &Frame) -> bool {
     let path = frame.module.as_deref().unwrap_or_default();
     let module = path.rsplit('/').next().unwrap_or(path);

@@ -27,7 +27,7 @@ impl FrameVisibility {
         }
     }
 
-    /// Whether a frame on the leaf side is folded away.
+    /// Returns whether a frame on the leaf side is folded away.
     pub(crate) fn hides(self, frame: &Frame) -> bool {
         match self {
             FrameVisibility::All | FrameVisibility::WithoutStart => false,

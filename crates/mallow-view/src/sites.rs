@@ -77,7 +77,7 @@ pub struct Sites<'a, W = SiteTotals> {
 }
 
 impl Filter {
-    /// Whether every site is wanted.
+    /// Returns whether every site is wanted.
     pub fn is_empty(&self) -> bool {
         *self == Filter::default()
     }

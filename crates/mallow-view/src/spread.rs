@@ -38,7 +38,7 @@ pub struct MetricRow {
 }
 
 impl MetricRow {
-    /// Whether its values may all stand for the same one.
+    /// Returns whether its values may all stand for the same one.
     pub fn is_equal(&self) -> bool {
         self.spread.max - self.spread.min <= 2 * self.error
     }
@@ -69,7 +69,7 @@ impl Spread {
         Some(Self { min: *first, median, max: *last })
     }
 
-    /// Whether all values were the same.
+    /// Returns whether all values were the same.
     pub fn is_equal(&self) -> bool {
         self.min == self.max
     }

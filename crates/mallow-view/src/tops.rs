@@ -195,7 +195,7 @@ impl<'a, W: Weights> Groups<'a, W> {
         TopRow { value, frame, caller }
     }
 
-    /// Whether some stack of a group has a frame with a line.
+    /// Returns whether some stack of a group has a frame with a line.
     fn has_lines(&mut self, group: usize) -> bool {
         let stacks = self.stacks;
         let lined = self.lined.get_or_insert_with(|| lined(stacks));
@@ -225,7 +225,7 @@ impl<'a, W: Weights> Groups<'a, W> {
     }
 }
 
-/// Whether a frame leads to a line of the program. The C library's start has lines too where its debug files are installed.
+/// Returns whether a frame leads to a line of the program. The C library's start has lines too where its debug files are installed.
 fn has_line(frame: &Frame) -> bool {
     frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }

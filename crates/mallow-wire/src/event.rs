@@ -86,7 +86,7 @@ impl Mark {
         })
     }
 
-    /// Whether the thread that wrote it waits for an answer.
+    /// Returns whether the thread that wrote it waits for an answer.
     pub const fn wants_answer(self) -> bool {
         !matches!(self, Mark::Operations | Mark::Main | Mark::Reported)
     }
@@ -114,7 +114,7 @@ impl Kind {
         }
     }
 
-    /// Whether its second word holds a stack node.
+    /// Returns whether its second word holds a stack node.
     #[inline(always)]
     pub const fn has_stack(self) -> bool {
         self.words() == 2 && !matches!(self, Kind::Mark | Kind::Text)

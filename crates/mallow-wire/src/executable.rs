@@ -131,7 +131,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// Whether this version's collector reads what it writes, and it records by itself.
+    /// Returns whether this version's collector reads what it writes, and it records by itself.
     pub fn records(&self) -> bool {
         self.is_static && self.version == SHARED_VERSION
     }
@@ -145,7 +145,7 @@ pub fn core_in(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Core>
     Some(Core { version, is_static: headers.are_static(file) })
 }
 
-/// Whether one of the libraries that the program names as needed is a sanitizer's runtime.
+/// Returns whether one of the libraries that the program names as needed is a sanitizer's runtime.
 fn needs_sanitizer(file: File<'_>, headers: &Headers) -> Option<bool> {
     const PT_LOAD: u32 = 1;
     const PT_DYNAMIC: u32 = 2;
@@ -166,7 +166,7 @@ fn needs_sanitizer(file: File<'_>, headers: &Headers) -> Option<bool> {
     }))
 }
 
-/// Whether the name at an offset is that of a sanitizer's runtime.
+/// Returns whether the name at an offset is that of a sanitizer's runtime.
 fn is_runtime(file: File<'_>, offset: u64) -> bool {
     let mut name = [0; 24];
     let read = file(offset, &mut name);

@@ -202,7 +202,7 @@ pub const WANTED: [(Place, &CStr, &CStr); 58] = [
 /// Where the elements of an array that grows lie, where its JVM does not say.
 pub const ARRAY_ELEMENTS: usize = 8;
 
-/// Whether all is there that frames of Java are read by. `has` tells of a place.
+/// Returns whether all is there that frames of Java are read by. `has` tells of a place.
 pub fn is_enough(has: impl Fn(Place) -> bool) -> bool {
     let either = |one: Place, other: Place| has(one) || has(other);
     let may_lack = [

@@ -1,22 +1,22 @@
-//! What the recorder and the collector share: the memory between them, and the message that hands it over.
+//! What the recorder and the collector share: the layout of the shared memory, and the handshake that sends it.
 //!
-//! Both sides are compiled from this crate, so a layout exists once. It holds no behaviour beyond packing and
+//! Both sides are compiled from this crate, so a layout is defined once. It contains no behaviour except packing and
 //! unpacking: who waits for whom, and what a metric means, is decided elsewhere.
 //!
-//! - [`shared`] is the memory between a profiled process and the collector: header, node table, module log,
+//! - [`shared`]: the memory between a profiled process and the collector: header, node table, module log,
 //!   rings.
-//! - [`event`] is the record that a hooked call leaves in its thread's ring.
-//! - [`executable`] says whether a library can be preloaded into a program.
-//! - [`jvm`] says which places a JVM's tables for its debugger are asked for.
-//! - [`handshake`] is the one message that hands the memory over.
-//! - [`patches`] is what is written over functions of an allocator that is linked into a program.
-//! - [`plan_request`] is what a process asks about objects that are loaded into it.
-//! - [`script`] is how frames of scripts stand in that memory.
-//! - [`static_start`] is what the recorder is told in a static executable.
-//! - [`starts`] are notes in that memory: programs that are started.
-//! - [`wanted`] is what a session asks of the recorder.
-//! - [`spawning`] is what the spawner of timed commands is told and says.
-//! - [`timers`] is the memory in which timers of threads leave samples.
+//! - [`event`]: the record that a hooked call writes into its thread's ring.
+//! - [`executable`]: whether a library can be preloaded into a program.
+//! - [`jvm`]: which fields of a JVM's tables for its debugger are read.
+//! - [`handshake`]: the one message that sends the shared memory.
+//! - [`patches`]: patches of functions of a statically linked allocator.
+//! - [`plan_request`]: a process's requests about objects that are loaded into it.
+//! - [`script`]: the format of script frames in shared memory.
+//! - [`static_start`]: what mallow passes to the recorder in a static executable.
+//! - [`starts`]: records in shared memory of programs that are started.
+//! - [`wanted`]: what a session requests from the recorder.
+//! - [`spawning`]: requests to the spawner of timed commands, and its replies.
+//! - [`timers`]: the shared memory into which per-thread timers write samples.
 //!
 //! The recorder builds this crate: no allocator, no std, no dependency.
 

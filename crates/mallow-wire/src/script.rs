@@ -60,7 +60,7 @@ pub struct ScriptFrame {
     pub is_entry: bool,
 }
 
-/// Whether a node's key is that of a script's frame.
+/// Returns whether a node's key is that of a script's frame.
 #[inline(always)]
 pub const fn is_script_key(key: u64) -> bool {
     key & MARKS == SCRIPT | EXACT

@@ -58,7 +58,7 @@ pub const fn node_cut(node: u32) -> u32 {
     if node == NODE_ROOT { NODE_CUT_ROOT } else { node | NODE_CUT }
 }
 
-/// Whether frames are missing at the inner end.
+/// Returns whether frames are missing at the inner end.
 #[inline(always)]
 pub const fn is_node_cut(node: u32) -> bool {
     node & NODE_CUT != 0 && node != NODE_ROOT
@@ -105,7 +105,7 @@ pub const fn node_parent(link: u64) -> u32 {
     ((link & LINK_PARENT) as u32).wrapping_sub(1) & NODE_ROOT
 }
 
-/// Whether a link is one of a stack with this hash, as far as it tells.
+/// Returns whether a link is one of a stack with this hash, as far as it tells.
 #[inline(always)]
 pub const fn is_link_of(link: u64, hash: u64) -> bool {
     (link ^ hash) >> LINK_PARENT_BITS == 0
@@ -135,7 +135,7 @@ pub const fn node_address(key: u64) -> u64 {
     key & (NODE_EXACT - 1)
 }
 
-/// Whether the address is a program counter.
+/// Returns whether the address is a program counter.
 #[inline(always)]
 pub const fn is_node_exact(key: u64) -> bool {
     key & NODE_EXACT != 0

@@ -43,7 +43,7 @@ impl RequestHead {
         }
     }
 
-    /// Whether the spawner takes it.
+    /// Returns whether the spawner takes it.
     pub fn is_fitting(&self) -> bool {
         self.bytes as usize <= REQUEST_BYTES_MAX
             && u64::from(self.words) + u64::from(self.environment) < REQUEST_TEXTS_MAX as u64

@@ -93,7 +93,7 @@ pub fn quiesce() {
     }
 }
 
-/// Whether mallow watches this program.
+/// Returns whether mallow watches this program.
 pub fn is_watching() -> bool {
     functions().is_some()
 }

@@ -113,7 +113,7 @@ operators! {
     19 _ZdaPvSt11align_val_tRKSt9nothrow_t c"_ZdaPvSt11align_val_tRKSt9nothrow_t" hook_delete_array_aligned_nothrow = deleting;
 }
 
-/// Whether calls are recorded by this copy of the recorder.
+/// Returns whether calls are recorded by this copy of the recorder.
 #[cfg(feature = "gated")]
 fn is_recorded() -> bool {
     watchers::watchers() & watchers::OWN != 0

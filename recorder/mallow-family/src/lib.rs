@@ -1,8 +1,8 @@
-//! The functions of C's malloc family and C++'s operators, as a program calls them, in front of the real ones.
+//! Hooks for C's malloc family and C++'s operators, in front of the real functions.
 //!
-//! The preloaded library exports them, and the static library for programs that nothing can be preloaded into (`inside/c`). Every function begins
-//! with a few instructions that hand its caller's stack pointer and frame pointer on to a function that does the work, so that the
-//! caller's stack can be found exactly and no frame of ours stands in it.
+//! The preloaded library exports them, and so does the static library for programs that nothing can be preloaded into
+//! (`inside/c`). Every hook begins with a few instructions that pass its caller's stack pointer and frame pointer to the function
+//! that does the work. So the caller's stack can be found exactly, and no frame of ours is on it.
 
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

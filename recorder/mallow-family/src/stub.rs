@@ -1,5 +1,5 @@
-//! What the library's exported functions consist of: a few instructions that leave no frame of ours and no register of the
-//! caller's changed.
+//! The machine code of exported functions: a few instructions that add no frame to the stack and change no register of the
+//! caller.
 
 #[cfg(feature = "gated")]
 use mallow_recorder::{real::Real, watchers};

@@ -202,7 +202,7 @@ unsafe extern "C" fn after(called: *const Called, index: usize, sp: usize, bp: u
     }
 }
 
-/// Whether a command of `fcntl` copies a descriptor.
+/// Returns whether a command of `fcntl` copies a descriptor.
 fn is_copy(command: i32) -> bool {
     const F_DUPFD: i32 = 0;
     const F_DUPFD_CLOEXEC: i32 = 1030;

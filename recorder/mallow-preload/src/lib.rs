@@ -1,11 +1,11 @@
-//! The library that is preloaded into the profiled program: the malloc family, exits and unloads.
+//! The library that is preloaded into the profiled program: hooks for the malloc family, process exit and `dlclose`.
 //!
-//! Every exported function begins with three instructions that hand its caller's stack pointer and frame
-//! pointer on to a function that does the work, so that the caller's stack can be found exactly and no frame
-//! of ours stands in it. The work is always the same: ask `mallow_recorder::thread::enter` what to do, call
+//! Every exported function begins with a few instructions that pass its caller's stack pointer and frame
+//! pointer to the function that does the work. So the caller's stack can be found exactly, and no frame
+//! of ours is on it. The work is always the same: ask `mallow_recorder::thread::enter` whether to record, call
 //! the real function, write the record.
 //!
-//! What this library exports is listed in `exports.txt`; nothing else may be visible. It needs no other
+//! The exports are listed in `exports.txt`; nothing else may be visible. The library needs no other
 //! library.
 
 #![no_std]

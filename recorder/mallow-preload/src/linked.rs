@@ -189,7 +189,7 @@ impl Frame {
         count.saturating_mul(self.argument(size))
     }
 
-    /// Whether a live block is replaced.
+    /// Returns whether a live block is replaced.
     fn replaces(&self) -> bool {
         let call = self.patched().call;
         matches!(call, Call::Reallocate | Call::ReallocateOrFree | Call::Resize) && !self.block().is_null()

@@ -12,7 +12,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use mallow_wire::patches::{IMAGES_MAX, PATCHES_NONE, PLAN_BYTES_MAX, PLAN_VERSION};
 use mallow_wire::plan_request::*;
 
-/// As it stands in memory, with as many addresses as there can be.
+/// The message's layout, with room for as many addresses as there can be.
 #[repr(C)]
 struct Message {
     request: PlanRequest,
@@ -21,11 +21,11 @@ struct Message {
 
 const _: () = assert!(size_of::<Message>() == REQUEST_BYTES_MAX);
 
-/// Longer than it takes mallow to look into the largest library. The loader stands still meanwhile.
+/// Longer than mallow needs to analyse the largest library. The loader is blocked meanwhile.
 const PATIENCE_MS: usize = 3_000;
 
-/// Asks about objects, and has each image that comes patched: `patch` says what came of it. Takes a page and
-/// more of memory for as long as that lasts, and little of the stack.
+/// Asks mallow about objects, and calls `patch` with each image of its reply. Uses a page and more of memory
+/// meanwhile, and little of the stack.
 pub(crate) fn ask(objects: &[Mapped], patch: impl FnMut(&Plan, &mut [u32]) -> usize) {
     if objects.is_empty() {
         return;
@@ -42,7 +42,7 @@ pub(crate) fn ask(objects: &[Mapped], patch: impl FnMut(&Plan, &mut [u32]) -> us
 
 static UNANSWERED: AtomicU32 = AtomicU32::new(0);
 
-/// How many objects were asked about in vain. Asked when the process introduces itself.
+/// Returns how many objects mallow did not answer for. Read when the process registers.
 pub(crate) fn unanswered() -> u32 {
     UNANSWERED.load(Ordering::Relaxed)
 }
@@ -71,7 +71,7 @@ fn connect() -> Option<i32> {
     sys::connect_at_once(Door::File(path.get(..whole)?))
 }
 
-/// None when no answer came.
+/// Returns `None` when no reply came.
 fn ask_over(
     connection: i32,
     objects: &[Mapped],

@@ -1,16 +1,16 @@
-//! The start of recording in a process, and in every forked child.
+//! Starts recording in a process, and in every forked child.
 //!
-//! The first hooked call of a process makes its shared memory and hands it to the collector. All that must
-//! not outlive a fork stands in one mapping that the kernel wipes in the child: the child's first call finds
-//! zeros there and starts anew, whichever way the fork was made. `vfork` shares memory with its parent, is
-//! not fork_cleared, and records into the parent's rings: it is the parent's heap that it changes.
+//! The first hooked call of a process creates its shared memory and sends it to the collector. All state that must
+//! not survive a fork is in one mapping that the kernel clears in the child: the child's first call finds
+//! zeros there and starts anew, however the fork was made. A child of `vfork` shares its parent's memory, which is
+//! not cleared, and records into the parent's rings: it is the parent's heap that it changes.
 //!
-//! Signals wait until the start is over, but for those that a thread brings upon itself, a debugger's trap among them. Such a
-//! handler may interrupt the start at any instruction, and its calls are recorded like any other: so it does not
+//! Signals are blocked until the start is over, except synchronous ones (traps and faults, a debugger's trap among them). Such a
+//! handler may interrupt the start at any instruction, and its calls are recorded like any other. It does not
 //! wait for the start that it interrupted, but makes one of its own. Whichever is installed first is the
-//! process's; the other one is thrown away. Other threads do wait.
+//! process's; the other one is discarded. Other threads do wait.
 //!
-//! The doubt: a handler of a trap or a fault in our own start that leaves by a jump leaves a start behind that is never over. Other
+//! Known limit: if the handler of a trap or a fault in our own start leaves by a jump, that start never ends. Other
 //! threads would wait for it for ever.
 
 use crate::asking;
@@ -33,21 +33,22 @@ use mallow_wire::shared::*;
 
 static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
-/// Finds out whether calls of `malloc` come to us at all. `own` is an address in our library, and not that of an exported
-/// function: the name would lead to the program's. Takes the loader's lock; what comes in front of us is settled when we are loaded.
+/// Finds out whether calls of `malloc` reach us at all. `own` is an address in our library, and not that of an
+/// exported function: that symbol would resolve to the program's. Takes the loader's lock; which objects precede ours
+/// is settled when we are loaded.
 pub fn note_malloc(own: usize) {
     MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", own), Ordering::Relaxed);
 }
 
-/// Starts recording, when a session asked for it, before the program's own code runs.
+/// Starts recording, if a session requests it, before the program's own code runs.
 pub fn start() {
     if !process::has_ended() {
         started();
     }
 }
 
-/// Whether the session wants to know of something beside the heap: one of the `WATCH_` bits. None while it is too
-/// early to tell, because libc has not set the environment yet.
+/// Returns whether the session requests something beside the heap: one of the `WATCH_` bits. `None` while it is too
+/// early to know, because libc has not set the environment yet.
 pub fn watches(what: u32) -> Option<bool> {
     if process::has_ended() {
         return Some(false);
@@ -58,7 +59,7 @@ pub fn watches(what: u32) -> Option<bool> {
     Some(process::header().features & what != 0)
 }
 
-/// Whether the process has shared memory, making it if no other thread does.
+/// Returns whether the process has shared memory, making it if no other thread does.
 pub(crate) fn started() -> bool {
     const WAIT_MS: u64 = 1;
     let Some(fork_cleared) = fork_cleared() else { return false };
@@ -66,13 +67,13 @@ pub(crate) fn started() -> bool {
         return true;
     }
     if process::is_filtered() {
-        // Forked behind the filter: nobody can be told but the parent, whose memory we still have.
+        // Forked after the filter was set: only the parent can be told, whose memory we still have.
         if process::end_first() && !process::shared().is_null() {
             process::header().children_filtered.fetch_add(1, Ordering::Relaxed);
         }
         return false;
     }
-    // A handler that left by a jump would leave a start behind that nobody ends, and for which other threads wait.
+    // A handler that left by a jump would leave a start behind that never ends, and for which other threads wait.
     let _undisturbed = process::undisturbed();
     let own_tid = sys::gettid();
     loop {
@@ -85,7 +86,7 @@ pub(crate) fn started() -> bool {
             Err(tid) => sys::futex_wait(&fork_cleared.stage, tid, WAIT_MS),
         }
     }
-    // The loader allocates before libc has set the environment: then it is too early to tell.
+    // The loader allocates before libc has set the environment: then it is too early to know.
     let before = process::shared().cast::<Header>();
     let outcome = register(fork_cleared);
     if outcome == Some(false) {
@@ -100,10 +101,11 @@ pub(crate) fn started() -> bool {
     outcome == Some(true)
 }
 
-/// Starts recording in a program that the recorder is linked into, when a session asked for it; gives whether it did. Only where no library can be
-/// preloaded, and not in a program with other rights than those of its caller, who wrote the environment.
+/// Starts recording in a program that the recorder is linked into, if a session requests it; returns whether it did.
+/// Only where no library can be preloaded, and not in a program with other rights than those of its caller, who wrote
+/// the environment.
 ///
-/// The program's file has a note of it, by which it is known before it is started.
+/// A note in the program's file says so before it is started.
 #[cold]
 #[inline(never)]
 pub fn start_linked() -> bool {
@@ -139,8 +141,9 @@ pub fn start_linked() -> bool {
     process::is_ready()
 }
 
-/// Starts recording for a collector in this very process, and gives the shared memory's file, which is the caller's to close. None when there is
-/// one already, or no memory for it. A forked child, in which recording has ended, begins anew.
+/// Starts recording for a collector in this very process, and returns the shared memory's file descriptor, which the
+/// caller closes. `None` if there is one already, or no memory for it. A forked child, in which recording has ended,
+/// starts anew.
 pub fn start_inside() -> Option<i32> {
     modules::note_executable();
     let fork_cleared = fork_cleared()?;
@@ -151,7 +154,7 @@ pub fn start_inside() -> Option<i32> {
     let session = Session { name: b"", path: b"", token: [0; 16], mode: MODE_RECORD, features: 0 };
     let made = (fd >= 0).then(|| map(fd as i32)).flatten();
     if let Some((shared, channel_count)) = made {
-        // A process of its own to whoever reads it, whatever it was forked from.
+        // A new process for every reader, whatever it was forked from.
         fill(shared, &session, channel_count);
         fork_cleared.shared.store(shared, Ordering::Release);
         process::resume();
@@ -192,7 +195,7 @@ fn register(fork_cleared: &ForkCleared) -> Option<bool> {
     Some(introduced)
 }
 
-/// Writes what stands in fresh shared memory before anybody sees it.
+/// Initialises fresh shared memory before any other process sees it.
 #[inline(never)]
 fn fill(shared: *mut u8, session: &Session, channel_count: usize) {
     let parent = process::shared();
@@ -228,8 +231,8 @@ fn announce(session: &Session, fd: i32) -> bool {
     doors.into_iter().any(|door| sys::send_with_fd(door, message, fd))
 }
 
-/// Our own command line. Asked for here because a short-lived process is gone before the collector could
-/// look.
+/// Reads our own command line. It is read here because a short-lived process may have ended before the collector
+/// could read it.
 fn read_command(into: &mut [u8]) -> usize {
     let fd = sys::open_read(c"/proc/self/cmdline");
     if fd < 0 {
@@ -240,8 +243,8 @@ fn read_command(into: &mut [u8]) -> usize {
     read.max(0) as usize
 }
 
-/// Maps the file with as many channels as the limits on files and on the address space allow. The kernel kills who makes a file
-/// longer than it may, so that limit is asked for first.
+/// Maps the file with as many channels as the limits on file sizes and on the address space allow. The kernel kills a
+/// process that makes a file longer than its limit, so that limit is read first.
 #[inline(never)]
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
     // Of a limited address space the program keeps most.
@@ -264,7 +267,8 @@ fn map(fd: i32) -> Option<(*mut u8, usize)> {
     None
 }
 
-/// Fills in a header that is all zeros. In its place, because a header on the stack would be most of what a call takes there.
+/// Fills in a header that is all zeros. In place, because a header on the stack would be most of a call's stack
+/// usage.
 fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.magic = SHARED_MAGIC;
     header.version = SHARED_VERSION;

@@ -1,14 +1,14 @@
-//! What each kind of call leaves behind: a record in the ring, or sums in the channel.
+//! What each kind of call records: a record in the ring, or sums in the channel.
 //!
-//! Whoever stands in front of an allocator calls in here: the preloaded library for the functions of C and C++, `mallow-alloc` for a
-//! program's own. The allocator itself is a closure, called once at most on every way.
+//! The hooks call this module: the preloaded library for the functions of C and C++, `mallow-alloc` for a
+//! program's own allocator. The real allocator is a closure, called at most once on every path.
 
 use crate::Caller;
 use crate::stat::{self, Heap};
 use crate::thread::{Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
-/// An allocating call: `call` gives the block, or null.
+/// An allocating call: `call` returns the block, or null.
 ///
 /// # Safety
 /// `caller` holds the registers at the hooked function's entry.
@@ -109,8 +109,8 @@ unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl
     }
 }
 
-/// `realloc` of a live block. `call` gives the new block, or null: then the block was freed if `size` is 0,
-/// and lives on if not.
+/// `realloc` of a live block. `call` returns the new block, or null: then the block was freed if `size` is 0, and is
+/// still live if not.
 ///
 /// # Safety
 /// As [`allocating`].

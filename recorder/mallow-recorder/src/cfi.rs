@@ -1,9 +1,9 @@
-//! Call frame information (`.eh_frame`), read for one code address at a time.
+//! Interprets call frame information (`.eh_frame`) for one code address at a time.
 //!
-//! An interpreter of the few things that a walk needs: the frame's address, and where rbp and the return address were saved.
-//! It runs on the program's own stack, which may be a coroutine's of a few kilobytes, so it keeps little: three rules where a
-//! general one keeps a table of all registers. Everything is read within the object that the tables belong to, a table that ends
-//! early or makes no sense gives nothing, and no input makes it panic.
+//! It supports only what a stack walk needs: the canonical frame address, and where rbp and the return address were saved.
+//! It runs on the program's own stack, which may be a coroutine's of a few kilobytes, so its state is small: three rules where a
+//! general interpreter keeps a table of all registers. All reads stay within the object that the tables belong to. A table that
+//! ends early or is invalid yields no rule, and no input makes it panic.
 //!
 //! The format: Linux Standard Base, "Exception Frames"; the instructions: DWARF 5, section 6.4.2.
 
@@ -15,10 +15,10 @@ pub const RBP: u8 = 6;
 /// See [`RBP`].
 pub const RSP: u8 = 7;
 const RETURN_ADDRESS: u8 = 16;
-/// Stands for registers that never matter.
+/// Any register that the walk does not need.
 const OTHER_REGISTER: u8 = u8::MAX;
 
-/// How the caller's value of a register is found.
+/// Where the caller's value of a register was saved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Saved {
     /// The table does not say.
@@ -29,9 +29,9 @@ pub enum Saved {
     Same,
     /// At this distance from the frame's address.
     At(i32),
-    /// At the place that an expression gives.
+    /// At the address that an expression computes.
     AtExpression(Expression),
-    /// In a way that no compiler uses for these registers.
+    /// By a rule that no compiler uses for these registers.
     Other,
 }
 
@@ -42,7 +42,7 @@ pub enum FrameAddress {
     Unsaid,
     /// A register and a distance.
     Register(u8, i32),
-    /// What an expression gives.
+    /// The value of an expression.
     Expression(Expression),
 }
 
@@ -53,11 +53,11 @@ pub struct Expression {
     pub register: Option<u8>,
     /// The distance.
     pub offset: i32,
-    /// Whether the word at that address is meant.
+    /// Whether the word at that address is read.
     pub is_read: bool,
 }
 
-/// What holds at one code address.
+/// The rules at one code address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The frame's address.
@@ -70,8 +70,8 @@ pub struct Row {
 
 const UNSAID: Row = Row { frame: FrameAddress::Unsaid, bp: Saved::Unsaid, ra: Saved::Unsaid };
 
-/// What an object's tables say of a code address: the row, and whether it is a signal's trampoline. None when they do
-/// not cover it.
+/// Returns the row of an object's tables for a code address, and whether it is a signal trampoline. `None` if the
+/// tables do not cover it.
 pub fn row_at(object: &Object, pc: usize) -> Option<(Row, bool)> {
     let fde = find(object, pc)?;
     let mut machine = Machine { row: UNSAID, initial: UNSAID, saved: [UNSAID; DEPTH_MAX], depth: 0, at: 0 };
@@ -82,7 +82,8 @@ pub fn row_at(object: &Object, pc: usize) -> Option<(Row, bool)> {
     Some((machine.row, fde.cie.is_signal))
 }
 
-/// The function, or the part of one, around a code address: its first byte and what is behind its last. None when the tables do not cover it.
+/// Returns the bounds of the function, or the part of one, around a code address: its first byte and its end. `None`
+/// if the tables do not cover it.
 pub fn function_around(object: &Object, pc: usize) -> Option<(usize, usize)> {
     let (mut entry, cie) = entry_around(object, pc)?;
     let (start, length) = range(&mut entry, &cie)?;
@@ -206,7 +207,7 @@ impl Bytes {
     }
 }
 
-/// What many functions have in common.
+/// The part that many functions share (common information entry).
 struct Cie {
     code_align: u64,
     data_align: i64,
@@ -263,13 +264,14 @@ fn entry_around(object: &Object, pc: usize) -> Option<(Bytes, Cie)> {
 /// A table of an object's functions: rows of two distances, of 4 bytes each and signed, to where a function and its entry begin.
 struct Table {
     rows: Bytes,
-    /// What distances are counted from.
+    /// The base of relative distances.
     base: usize,
 }
 
 const ROW_BYTES: usize = 8;
 
-/// The table that mallow made for a static executable whose linker made none: the executable's first byte, the table's, and one behind it.
+/// The table that mallow made for a static executable whose linker made none: the executable's first byte, the
+/// table's first byte and its end.
 static OF_STATIC: [AtomicUsize; 3] = [const { AtomicUsize::new(0) }; 3];
 
 /// Notes a table for the object that begins at `start`.
@@ -302,7 +304,7 @@ fn table(object: &Object) -> Option<Table> {
     Some(Table { rows: Bytes { end: rows.at + bytes, ..rows }, base: header })
 }
 
-/// Where the entry lies that is the last to begin at or before `pc`.
+/// Returns the address of the last entry that begins at or before `pc`.
 fn entry_before(object: &Object, pc: usize) -> Option<usize> {
     let Table { rows, base } = table(object)?;
     let count = (rows.end - rows.at) / ROW_BYTES;
@@ -311,7 +313,7 @@ fn entry_before(object: &Object, pc: usize) -> Option<usize> {
         let mut address = || Some(base.wrapping_add_signed(row.u32()? as i32 as isize));
         Some((address()?, address()?))
     };
-    // All rows below `low` begin at or before `pc`, all from `high` on behind it.
+    // All rows below `low` begin at or before `pc`, all from `high` on after it.
     let (mut low, mut high) = (0, count);
     while low < high {
         let middle = low + (high - low) / 2;
@@ -360,18 +362,18 @@ fn cie(mut bytes: Bytes) -> Option<Cie> {
                 let encoding = data.u8()?;
                 data.stored(encoding)?;
             }
-            // What follows cannot be told apart, and was announced by its length.
+            // The following augmentation is unknown, and is skipped by its length.
             _ => return Some(cie),
         }
     }
 }
 
-/// How many rows may be remembered at once. Compilers remember one.
+/// How many rows can be remembered at once. Compilers remember one.
 const DEPTH_MAX: usize = 2;
 
 struct Machine {
     row: Row,
-    /// The row behind the common instructions, to which registers are restored.
+    /// The row after the common instructions, to which registers are restored.
     initial: Row,
     saved: [Row; DEPTH_MAX],
     depth: usize,
@@ -380,7 +382,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Carries out instructions up to the first that holds behind `pc` only.
+    /// Executes instructions up to the first that applies after `pc` only.
     fn run(&mut self, mut code: Bytes, cie: &Cie, pc: usize) -> Option<()> {
         while code.at < code.end {
             let byte = code.u8()?;
@@ -500,8 +502,8 @@ fn at_scaled(value: i64, cie: &Cie) -> Saved {
     scaled(value, cie).map_or(Saved::Other, Saved::At)
 }
 
-/// Reads an expression with its length in front. The address of the frame that some are given to begin with is not used by those
-/// that we know.
+/// Reads an expression with its length in front. Some expressions begin with the canonical frame address on the
+/// stack; those that we support do not use it.
 fn expression(bytes: &mut Bytes) -> Option<Expression> {
     const FIRST_BASE: u8 = 0x70;
     const LAST_BASE: u8 = 0x8f;

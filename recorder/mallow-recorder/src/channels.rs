@@ -1,7 +1,7 @@
-//! Channels: each recorded thread has one, with a ring, room for its state, and a memo.
+//! Channels: each recorded thread owns one, with a ring, room for its state, and a memo.
 //!
-//! A thread takes a channel at its first call. The collector gives it back when the thread is gone and its ring is read. Where all are
-//! taken by living threads, calls are counted as lost.
+//! A thread claims a channel at its first call. The collector releases it when the thread has ended and its ring is read. If
+//! living threads own all channels, calls of further threads are counted as lost.
 
 use crate::bootstrap;
 use crate::bounds::at;
@@ -36,9 +36,9 @@ pub struct Place {
 /// Why a thread has no channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoChannel {
-    /// All are taken by threads that live. The call is counted as lost.
+    /// Living threads own all channels. The call is counted as lost.
     Full,
-    /// The process is not recorded, or it is too early to tell.
+    /// The process is not recorded, or it is too early to know.
     NotRecorded,
 }
 
@@ -60,12 +60,13 @@ pub fn take_channel() -> Result<Place, NoChannel> {
     };
     let index = claim(header, channels).ok_or(NoChannel::Full)?;
     let channel = channels.get(index).ok_or(NoChannel::Full)?;
-    // An owner that died while it waited at a mark may have left one that nobody will answer: it is not ours.
+    // An owner that died while it waited at a mark may have left one without a reply: it is not ours.
     channel.marks_asked.store(channel.marks_answered.load(Ordering::Relaxed), Ordering::Relaxed);
     header.channels_high.fetch_max(index as u32 + 1, Ordering::Relaxed);
     channel.taken_serial.store(header.channels_taken.fetch_add(1, Ordering::Relaxed) + 1, Ordering::Relaxed);
-    // The id last. Until it is there the channel is nobody's to the collector; with it in front, a thread with the id of one that has
-    // ended would stand behind the serial number of the channel's last owner, and the channel would be given back.
+    // The thread's id last. Until it is there, the channel has no owner for the collector. In the other order, a
+    // thread with the id of one that has ended would appear with the serial number of the channel's last owner, and
+    // the channel would be released.
     channel.tid.store(sys::gettid(), Ordering::Release);
     let counts = header.mode == MODE_STAT;
     if counts && index > 0 {
@@ -84,10 +85,10 @@ pub fn take_channel() -> Result<Place, NoChannel> {
     })
 }
 
-/// Gives back a channel that was taken and not used, and counts the call that wanted it as lost.
+/// Releases a channel that was claimed and not used, and counts the call that wanted it as lost.
 ///
 /// # Safety
-/// `channel` was given by [`take_channel`] to this thread, which has written nothing to its ring.
+/// `channel` was returned by [`take_channel`] to this thread, which has written nothing to its ring.
 pub unsafe fn give_back(channel: *const Channel) {
     process::header().events_lost.fetch_add(1, Ordering::Relaxed);
     // SAFETY: by contract.
@@ -96,8 +97,8 @@ pub unsafe fn give_back(channel: *const Channel) {
     channel.state.store(CHANNEL_FREE, Ordering::Release);
 }
 
-/// Finds a free channel, waiting a moment for the collector to give back those of dead threads. Once that was in vain nobody
-/// waits, until a channel was found again.
+/// Finds a free channel, and waits a moment for the collector to release those of dead threads. After a wait in vain
+/// no thread waits, until a channel was found again.
 fn claim(header: &Header, channels: &[Channel]) -> Option<usize> {
     const WAIT_MS: u64 = 1;
     const WAITS_MAX: u32 = 50;
@@ -131,8 +132,8 @@ fn claim(header: &Header, channels: &[Channel]) -> Option<usize> {
     }
 }
 
-/// Whether a thread without a channel should look for one again: now and then, and in a forked child, which has channels of
-/// its own. Otherwise its call is counted as lost.
+/// Returns whether a thread without a channel should look for one again: now and then, and in a forked child, which
+/// has channels of its own. Otherwise its call is counted as lost.
 pub fn wants_another_try() -> bool {
     const CALLS_BETWEEN: u64 = 1024;
     if process::has_ended() {

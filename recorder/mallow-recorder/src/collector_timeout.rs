@@ -1,4 +1,4 @@
-//! How long a thread that waits for the collector believes that it lives.
+//! How long a thread waits for the collector before it considers it dead.
 
 use crate::process;
 use core::sync::atomic::Ordering;
@@ -11,7 +11,7 @@ pub(crate) struct CollectorTimeout {
 }
 
 impl CollectorTimeout {
-    /// How long a thread sleeps between two looks, in milliseconds.
+    /// How long a thread sleeps between two checks, in milliseconds.
     pub(crate) const WAIT_MS: u64 = 50;
     /// The collector is not waited for any longer than this, in milliseconds.
     const MAX_MS: u64 = 5_000;
@@ -21,8 +21,8 @@ impl CollectorTimeout {
         CollectorTimeout { heartbeat: process::header().heartbeat.load(Ordering::Relaxed), silent_ms: 0 }
     }
 
-    /// Whether the collector has gone, after another sleep of [`CollectorTimeout::WAIT_MS`]: it has said so, or was silent too long.
-    /// `has_moved` is a sign of life that only the caller sees.
+    /// Returns whether the collector has ended, after another sleep of [`CollectorTimeout::WAIT_MS`]: it has said so,
+    /// or was silent too long. `has_moved` is a sign of life that only the caller sees.
     pub(crate) fn is_final(&mut self, has_moved: bool) -> bool {
         let heartbeat = process::header().heartbeat.load(Ordering::Relaxed);
         let is_silent = heartbeat == self.heartbeat && !has_moved;

@@ -1,7 +1,7 @@
-//! Reading loaded ELF objects in memory: who defines a symbol behind us, and what is a module's build id.
+//! Reads loaded ELF objects in memory: which object defines a symbol behind ours, and a module's build id.
 //!
-//! `dlsym(RTLD_NEXT)` would answer the first question too, but it takes the loader's lock, allocates when it
-//! fails and leaves an error for the host's next `dlerror`. A walk over the loaded objects does none of that.
+//! `dlsym(RTLD_NEXT)` would do the former too, but it takes the loader's lock, allocates when it
+//! fails and leaves an error for the host's next `dlerror`. A search of the loaded objects does none of that.
 
 use crate::process;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -10,7 +10,7 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 #[repr(C)]
 #[derive(Debug)]
 pub struct LoadedObject {
-    /// What is added to an address in the file to get the mapped one.
+    /// Load bias: the mapped address minus the address in the file.
     pub bias: usize,
     name: *const c_char,
     headers: *const ProgramHeader,
@@ -59,7 +59,7 @@ unsafe extern "C" {
     ) -> c_int;
 }
 
-/// Calls `visit` for each loaded object in load order until it gives true. Takes the loader's lock, which the
+/// Calls `visit` for each loaded object in load order until it returns true. Takes the loader's lock, which the
 /// calling thread may already hold.
 pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
     // The loader holds its lock meanwhile: a handler that left by a jump would leave it locked.
@@ -77,10 +77,11 @@ pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
     unsafe { dl_iterate_phdr(trampoline::<F>, core::ptr::from_mut(&mut visit).cast()) };
 }
 
-/// The address of the first definition of `name` in an object that was loaded after the one that holds `own`.
+/// Returns the address of the first definition of `name` in an object that was loaded after the one that contains
+/// `own`.
 ///
-/// Objects loaded later, even privately, count: `operator new` may come with a plug-in. None when nobody
-/// defines it.
+/// Objects loaded later, even privately, count: `operator new` may come with a plug-in. `None` if no object defines
+/// it.
 pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
     let mut behind_us = false;
     let mut found = None;
@@ -95,7 +96,7 @@ pub fn next_definition(name: &CStr, own: usize) -> Option<usize> {
     found
 }
 
-/// Whether an object in front of the one that holds `own`, such as the executable, defines `name`: then calls go there.
+/// Returns whether an object in front of the one that holds `own`, such as the executable, defines `name`: then calls go there.
 pub fn defined_before(name: &CStr, own: usize) -> bool {
     let mut before = false;
     each_object(|object| {
@@ -105,7 +106,7 @@ pub fn defined_before(name: &CStr, own: usize) -> bool {
     before
 }
 
-/// Whether the object behind `own` that holds `address` defines `name` too.
+/// Returns whether the object after `own` that contains `address` defines `name` too.
 pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
     let mut beside = false;
     each_object(|object| {
@@ -116,17 +117,17 @@ pub fn defined_beside(address: usize, name: &CStr, own: usize) -> bool {
     beside
 }
 
-/// Where an object has something of a name, and its bytes.
+/// A definition of a symbol: its address and size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Definition {
     /// As mapped.
     pub address: usize,
-    /// As its symbol says.
+    /// According to the symbol table.
     pub bytes: usize,
 }
 
-/// What a loaded object calls `name`, a function or data. Takes no lock: `dynamic` is the address of its dynamic section.
-/// Out of line, for its room on the program's stack.
+/// Returns an object's own definition of `name`, a function or data. Takes no lock: `dynamic` is the address of the
+/// object's dynamic section. Not inlined, because of its stack usage.
 #[inline(never)]
 pub fn definition_in(bias: usize, dynamic: usize, name: &CStr) -> Option<Definition> {
     let tables = Tables { kinds: FUNCTIONS | 1 << 1, ..Tables::read(bias, dynamic as *const [u64; 2])? };
@@ -152,7 +153,7 @@ impl LoadedObject {
         self.headers().iter().find(|header| header.kind == kind)
     }
 
-    /// Whether a mapped segment holds `address`.
+    /// Returns whether a mapped segment holds `address`.
     pub fn contains(&self, address: usize) -> bool {
         self.headers().iter().any(|header| {
             let start = self.bias.wrapping_add(header.address as usize);
@@ -160,7 +161,7 @@ impl LoadedObject {
         })
     }
 
-    /// Whether code of the file is mapped at all of these addresses.
+    /// Returns whether code of the file is mapped at all of these addresses.
     pub fn has_code(&self, address: usize, bytes: usize) -> bool {
         const EXECUTE: u32 = 1;
         self.headers().iter().any(|header| {
@@ -172,7 +173,7 @@ impl LoadedObject {
         })
     }
 
-    /// Where the file's first `bytes` are mapped; none when they are not.
+    /// Returns where the file's first `bytes` are mapped; `None` if they are not.
     pub fn start_of_file(&self, bytes: usize) -> Option<usize> {
         let is_first = |header: &&ProgramHeader| {
             header.kind == PT_LOAD && header.offset == 0 && header.file_bytes as usize >= bytes
@@ -180,7 +181,7 @@ impl LoadedObject {
         self.headers().iter().find(is_first).map(|header| self.bias.wrapping_add(header.address as usize))
     }
 
-    /// From the first mapped byte to behind the last.
+    /// Returns the mapped range: the first byte and the end.
     pub fn range(&self) -> (usize, usize) {
         let loads = || self.headers().iter().filter(|header| header.kind == PT_LOAD);
         let start = loads().map(|header| header.address as usize).min().unwrap_or(0);
@@ -188,17 +189,18 @@ impl LoadedObject {
         (self.bias.wrapping_add(start), self.bias.wrapping_add(end))
     }
 
-    /// Where the table of unwind information is mapped; 0 without one.
+    /// Returns the address of `.eh_frame_hdr`; 0 without one.
     pub fn eh_frame_header(&self) -> usize {
         self.header(PT_GNU_EH_FRAME).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
     }
 
-    /// Where its dynamic section is mapped; 0 without one.
+    /// Returns the address of its dynamic section; 0 without one.
     pub fn dynamic(&self) -> usize {
         self.header(PT_DYNAMIC).map_or(0, |header| self.bias.wrapping_add(header.address as usize))
     }
 
-    /// What it keeps for the calling thread: where, and how many bytes. None without any, and when this thread has none yet.
+    /// Returns its thread-local storage of the calling thread: address and bytes. `None` if it has none, or if this
+    /// thread has none yet.
     pub fn thread_local(&self) -> Option<(usize, usize)> {
         let bytes = self.header(PT_TLS)?.memory_bytes as usize;
         (!self.thread_local.is_null()).then_some((self.thread_local as usize, bytes))
@@ -208,7 +210,7 @@ impl LoadedObject {
         Tables::read(self.bias, self.dynamic() as *const [u64; 2])
     }
 
-    /// Whether it has a function of this name.
+    /// Returns whether it has a function of this name.
     pub fn defines(&self, name: &[u8]) -> bool {
         self.tables().is_some_and(|tables| tables.find(name).is_some())
     }
@@ -227,12 +229,12 @@ impl LoadedObject {
     }
 }
 
-/// Kinds of symbols, a bit for each: those without a kind, functions, and those that a resolver gives.
+/// Kinds of symbols, a bit for each: without a kind, functions, and resolver functions (ifunc).
 const FUNCTIONS: u16 = 1 | 1 << 2 | 1 << 10;
 
 /// An object's dynamic symbols.
 struct Tables {
-    /// Which kinds are looked for.
+    /// Which kinds are searched for.
     kinds: u16,
     symbols: *const Symbol,
     strings: *const c_char,
@@ -296,7 +298,7 @@ impl Tables {
         }
     }
 
-    /// Whether this is not the version that a program which is linked today would get.
+    /// Returns whether this is not the version that a program which is linked today would get.
     fn is_old(&self, index: usize) -> bool {
         const HIDDEN: u16 = 0x8000;
         // SAFETY: the table has an entry for each symbol.

@@ -1,8 +1,7 @@
-//! Stacks that a thread found by walking, by the hash of the whole.
+//! A thread's cache of stacks that it found by walking, keyed by the hash of the whole stack.
 //!
-//! A program comes back to the same stacks again and again, by ways too long or too many to be kept as [`crate::path_cache`]. To look one up in
-//! the table of nodes misses the caches several times, once for each of its segments. Two stacks are taken for each other with a
-//! chance of 2^-64.
+//! A program returns to the same stacks again and again, by paths too long or too many for [`crate::path_cache`]. A look-up in
+//! the node table has several cache misses, one for each of its segments. Two stacks collide with a probability of 2^-64.
 
 use crate::bounds::{at, at_mut};
 
@@ -12,7 +11,7 @@ use crate::bounds::{at, at_mut};
 struct Entry {
     hash: u64,
     node: u32,
-    /// When it was found, as [`FoundStacks::era`] says.
+    /// When it was found, as an [`FoundStacks::era`].
     era: u32,
 }
 

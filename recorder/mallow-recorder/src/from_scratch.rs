@@ -1,5 +1,5 @@
-//! A stack that is walked from its innermost frame outwards, with nothing kept: for signal handlers that interrupted a memo's user, and for
-//! whoever looks for a frame.
+//! A stack walk from the innermost frame outwards without any cache: for signal handlers that interrupted a user of the memo,
+//! and for callers that search for one frame.
 
 use crate::Caller;
 use crate::bounds::{at_mut, first};
@@ -12,8 +12,8 @@ use mallow_wire::shared::{ADDRESS_TRUNCATED, node_key};
 
 /// The deepest stack that is followed, in frames.
 pub const FRAMES_MAX: usize = 32 * 1024;
-/// How many innermost frames are taken of a deeper one. As many calls may go before the rest is walked through again, and
-/// as many nodes are made at most for each of its turns.
+/// How many innermost frames are kept of a deeper stack. As many calls may return before the rest is walked again,
+/// and at most as many nodes are created for each of its turns.
 pub const FRAMES_OF_DEEPER: usize = 4 * 1024;
 /// The stack around those that are deeper than we follow.
 pub fn truncated() -> Stack {
@@ -22,8 +22,8 @@ pub fn truncated() -> Stack {
     unsafe { nodes::intern(process::nodes(), EMPTY, key) }
 }
 
-/// The stack node of a caller on whatever stack, walked from scratch: for signal handlers that interrupted
-/// the memo's user.
+/// Returns the stack node of a caller on any stack, walked from scratch: for signal handlers that interrupted the
+/// memo's user.
 ///
 /// # Safety
 /// `caller` holds the registers of a live frame of this thread.
@@ -58,7 +58,8 @@ pub unsafe fn node_from_scratch(caller: Caller, cx: &UnwindContext) -> u32 {
     stack.node
 }
 
-/// Visits the frames with their keys, innermost first, up to [`FRAMES_MAX`], while `visit` gives true; gives their number.
+/// Visits the frames with their keys, innermost first, up to [`FRAMES_MAX`], while `visit` returns true; returns
+/// their number.
 ///
 /// # Safety
 /// As [`node_from_scratch`].

@@ -1,65 +1,64 @@
-//! What runs inside the profiled process: it finds the caller's stack and writes what happened into shared
-//! memory.
+//! The code that runs inside the profiled process: it unwinds the caller's stack and writes each event into shared memory.
 //!
-//! The library that exports the malloc family (`mallow-preload`) calls in here with the caller's registers.
+//! The library that exports the malloc family (`mallow-preload`) calls this crate with the caller's registers.
 //! The rules of this crate, because its host may be a database that must not stop:
 //!
-//! - no allocation, no lock that the host can hold, no library call but the loader's object look-up;
-//! - a signal handler may enter at any instruction, and its calls are recorded like any other;
+//! - no allocation, no lock that the host can hold, no library call except the loader's object look-up;
+//! - a signal handler may interrupt at any instruction, and its calls are recorded like any other;
 //! - the host's stack is read, never written; its file descriptors, signals and errno are left alone;
-//! - when something is missing the host goes on and a counter says what was not recorded.
+//! - when something is missing the host goes on, and a counter says what was not recorded.
 //!
-//! The modules are a chain: each uses only those above it, which `cargo xtask tidy` holds. Read from the top it is a proof, every
-//! step of which rests on what was read before.
+//! The modules are a chain: each uses only those above it, which `cargo xtask tidy` checks. Read from the top, each module relies
+//! only on what was read before.
 //!
-//! | module | what it knows |
+//! | module | what it does |
 //! |---|---|
 //! | [`sys`] | system calls |
-//! | [`tls`] | one word for each thread |
+//! | [`tls`] | one word of thread-local storage |
 //! | [`thread_status`] | what a thread is doing |
-//! | [`process`] | the shared memory, forks, whether recording has ended |
-//! | [`bounds`] | elements of arrays, without a way to panic |
-//! | [`elf`] | the loaded objects' symbols and build ids |
-//! | [`named`] | functions of a static executable, whose names no loader knows |
-//! | [`real`] | the functions that we stand in front of |
-//! | [`objects`] | which of them holds an address |
-//! | [`unloads`] | since when an address means what it means |
-//! | [`cfi`] | what its unwind tables say of an address |
-//! | [`sandbox`] | which system calls lock a thread in |
-//! | `collector_timeout` | for how long the collector is believed to live |
-//! | [`ring`] | a record, written and published |
-//! | [`stamps`] | which records need a time |
-//! | [`nodes`] | stacks as ids |
-//! | `log_room` | room at the end of a log |
-//! | [`modules`] | the log of what is mapped where |
-//! | [`script`] | the frames of the script that a thread runs |
-//! | [`rules`] | how a frame is left, in one word |
-//! | [`stack_range`] | where a thread's stack lies |
-//! | `near` | room near an object |
-//! | [`trampolines`] | where the instructions of patched functions are |
-//! | [`walk`] | from a frame to its caller |
-//! | [`from_scratch`] | a stack, with nothing kept of it |
+//! | [`process`] | global state: the shared memory, forks, whether recording has ended |
+//! | [`bounds`] | array access without a way to panic |
+//! | [`elf`] | symbols and build ids of loaded objects |
+//! | [`named`] | functions of a static executable, which no loader has symbols of |
+//! | [`real`] | the real functions behind the hooks |
+//! | [`objects`] | which loaded object contains an address |
+//! | [`unloads`] | generations of addresses: which code was unloaded since |
+//! | [`cfi`] | interprets the unwind tables for an address |
+//! | [`sandbox`] | detects system calls that sandbox a thread |
+//! | `collector_timeout` | how long the collector may be silent |
+//! | [`ring`] | writes and publishes records |
+//! | [`stamps`] | which records need a time stamp |
+//! | [`nodes`] | the node table: stacks as ids |
+//! | `log_room` | reserves room at the end of a log |
+//! | [`modules`] | the module log: which file is mapped where |
+//! | [`script`] | script frames of a thread |
+//! | [`rules`] | unwind rules, one word each, cached |
+//! | [`stack_range`] | the bounds of a thread's stack |
+//! | `near` | finds free address space near an object |
+//! | [`trampolines`] | the moved instructions of patched functions |
+//! | [`walk`] | one step of a stack walk, from a frame to its caller |
+//! | [`from_scratch`] | a whole stack walk without caches |
 //! | [`path_cache`] | recent paths to a kept frame |
-//! | [`found`] | the nodes of stacks that were walked lately |
-//! | [`memo`] | the stack, by comparing it with the last one |
-//! | `verify` | the stack again, in two other ways |
-//! | [`resident`] | how much memory of its own the process has |
-//! | [`session`] | what the environment says of the collector |
-//! | `plan` | what mallow says of functions that are to be patched |
-//! | [`patches`] | functions of an allocator in the program are led to our hooks |
-//! | `asking` | mallow is asked about objects |
-//! | [`loads`] | objects that are there, and that come |
-//! | [`bootstrap`] | the start, in a process and in a forked child |
+//! | [`found`] | cache of the nodes of recently walked stacks |
+//! | [`memo`] | a stack walk that reuses the last stack |
+//! | `verify` | checks a stack in two other ways |
+//! | [`resident`] | how much resident memory the process has |
+//! | [`session`] | parses the session from the environment |
+//! | `plan` | parses mallow's plan of functions to patch |
+//! | [`patches`] | patches functions of a statically linked allocator |
+//! | `asking` | asks mallow for plans of loaded objects |
+//! | [`loads`] | objects that are loaded, now and later |
+//! | [`bootstrap`] | starts recording, in a process and in a forked child |
 //! | [`channels`] | a ring and a memo for each thread |
-//! | [`thread`] | who is calling, and may the call be recorded? |
-//! | [`marks`] | where the program says it stands |
+//! | [`thread`] | the calling thread's state: may the call be recorded? |
+//! | [`marks`] | marks of the program: begin and end of regions |
 //! | [`stat`] | counting without a collector |
-//! | [`calls`] | what each kind of call leaves behind |
+//! | [`calls`] | what each kind of call records |
 //! | [`outside`] | how code in the program finds the preloaded library |
-//! | [`watchers`] | who watches a program that the recorder is linked into |
-//! | [`runtimes`] | runtimes are asked to write down what code they make |
-//! | [`start_main`] | the moment before `main` |
-//! | [`starts`] | programs that are started, noted |
+//! | [`watchers`] | who observes a program that has the recorder linked in |
+//! | [`runtimes`] | asks runtimes to write symbols of JIT-compiled code |
+//! | [`start_main`] | code that runs just before `main` |
+//! | [`starts`] | records which programs are started |
 
 #![cfg_attr(not(test), no_std)]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

@@ -25,7 +25,8 @@ use mallow_wire::shared::PAGE_BYTES;
 /// A function that the loader is to call, and which calls [`changed`].
 pub type LoadHook = unsafe extern "C" fn();
 
-/// Patches what is there, by the session's plan and by what mallow answers, and has us told of what comes. Before the program's own code runs.
+/// Patches the objects that are loaded, by the session's plan and by mallow's replies, and subscribes to later loads.
+/// Before the program's own code runs.
 pub fn begin(hooks: Hooks, told: LoadHook) {
     let mut executable = None;
     elf::each_object(|object| {
@@ -42,7 +43,7 @@ pub fn begin(hooks: Hooks, told: LoadHook) {
     watch(told);
 }
 
-/// Where the executable begins, which is the first object.
+/// Where the executable is mapped, which is the first object.
 static EXECUTABLE: AtomicUsize = AtomicUsize::new(0);
 
 fn mapped(object: &elf::LoadedObject) -> Option<Mapped> {
@@ -65,13 +66,13 @@ fn patch_by_plan(executable: Mapped, hooks: Hooks) -> bool {
     is_patched
 }
 
-/// The loader has mapped objects, or given some up. Under its lock.
+/// Called when the loader has mapped or unmapped objects. Under its lock.
 pub fn changed(hooks: Hooks) {
     /// `RT_CONSISTENT`: nothing is being added or taken away.
     const IS_CONSISTENT: i32 = 0;
     // SAFETY: null, or the loader's own structure, which stays.
     let state = unsafe { RENDEZVOUS.load(Ordering::Relaxed).as_ref() }.map(Rendezvous::state);
-    // A `vfork` child has its parent's memory, and behind a filter nobody may be asked.
+    // A `vfork` child has its parent's memory, and after a filter was set no request may be sent.
     if state != Some(IS_CONSISTENT)
         || process::has_ended()
         || process::is_filtered()
@@ -82,22 +83,22 @@ pub fn changed(hooks: Hooks) {
     look(hooks, When::Load);
 }
 
-/// When objects are looked at.
+/// When objects are scanned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     /// With all that the program begins with. Where we are not the first to be set up, constructors may have started threads.
     Start,
-    /// As they are loaded: nobody but the loader knows of them.
+    /// As they are loaded: only the loader knows of them.
     Load,
 }
 
 /// Asks about the objects that were not there before, and patches them.
 fn look(hooks: Hooks, when: When) {
     static ROUND: AtomicU64 = AtomicU64::new(0);
-    // No handler comes in between: one that loads a library would wait for itself.
+    // No handler may run in between: one that loads a library would wait for itself.
     let _undisturbed = process::undisturbed();
     let Some(mut room) = sys::Scratch::map() else { return };
-    // Not without a look at all of them: who was not seen for a round is taken for new.
+    // All objects have to be scanned: one that was not seen for a round would count as new.
     let round = ROUND.fetch_add(1, Ordering::Relaxed) + 1;
     loop {
         // SAFETY: a page, which has room for so many.
@@ -119,8 +120,8 @@ fn look(hooks: Hooks, when: When) {
     }
 }
 
-/// Whether the object that begins at an address was not there in the round before. One for which there is no room is taken for old: a thread may be inside of
-/// its functions, which must not be patched then.
+/// Returns whether the object at this address was not there in the round before. If there is no room to remember one,
+/// it counts as old: a thread may be inside its functions, which must not be patched then.
 fn is_new(start: usize, round: u64) -> bool {
     const PLACES: usize = 4096;
     const PLACES_BITS: u32 = PLACES.ilog2();
@@ -145,7 +146,7 @@ fn is_new(start: usize, round: u64) -> bool {
     !was_there
 }
 
-/// Patches the images of an answer; gives how many there were.
+/// Patches the images of a reply; returns how many there were.
 fn patch(plan: &Plan, objects: &[Mapped], outcomes: &mut [u32], how: (Hooks, When)) -> usize {
     let mut count = 0;
     plan.each_image(|image| {
@@ -162,7 +163,7 @@ fn patch(plan: &Plan, objects: &[Mapped], outcomes: &mut [u32], how: (Hooks, Whe
 
 fn patch_object(image: &Image<'_>, object: Mapped, (hooks, when): (Hooks, When)) -> u32 {
     if patches::is_patched(image, object) {
-        // It was taken for a new one.
+        // It counted as new.
         PATCHES_MADE
     } else if object.is_executable {
         patches::patch_executable(image, object, hooks)
@@ -182,14 +183,14 @@ const _: () = assert!(size_of::<[Mapped; ADDRESSES_MAX]>() <= PAGE_BYTES);
 struct Rendezvous {
     version: i32,
     objects: usize,
-    /// Called when objects have come or gone.
+    /// The function to call when objects were loaded or unloaded.
     told: usize,
-    /// Whether any are about to.
+    /// Whether a change is in progress.
     state: i32,
 }
 
 impl Rendezvous {
-    /// As it is now.
+    /// The current state.
     fn state(&self) -> i32 {
         // SAFETY: a field of ours; the loader writes it while it holds its lock, as it does when it calls us.
         unsafe { (&raw const self.state).read_volatile() }
@@ -218,7 +219,7 @@ fn watch(told: LoadHook) {
     }
 }
 
-/// What the loader wrote into the executable for a debugger.
+/// The structure that the loader maintains for debuggers (`r_debug`).
 fn rendezvous() -> Option<&'static Rendezvous> {
     const DT_DEBUG: u64 = 21;
     let mut dynamic = 0;
@@ -246,7 +247,7 @@ fn rendezvous() -> Option<&'static Rendezvous> {
 /// The longest function that does nothing: `endbr64` and `ret`.
 const EMPTY_BYTES: usize = 5;
 
-/// Whether code is a function that does nothing, with room for a jump: what follows the `ret` only fills space, as compilers do it.
+/// Returns whether code is a function that does nothing, with room for a jump: what follows the `ret` only fills space, as compilers do it.
 fn is_empty(code: &[u8; JUMP_BYTES + EMPTY_BYTES]) -> bool {
     match code {
         [0xf3, 0x0f, 0x1e, 0xfa, 0xc3, ..] => true,

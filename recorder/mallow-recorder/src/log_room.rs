@@ -8,11 +8,11 @@
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use mallow_wire::shared::UNFILLED;
 
-/// Takes room for a record; its offset, or none when the log is full.
+/// Reserves room for a record; returns its offset, or `None` if the log is full.
 ///
 /// # Safety
-/// `log` has `log_bytes` bytes, aligned to 8, and those behind the end are zero but for what this function wrote there. `record_bytes` is a
-/// multiple of 8, and not 0.
+/// `log` has `log_bytes` bytes, aligned to 8, and those after the end are zero except for what this function wrote
+/// there. `record_bytes` is a multiple of 8, and not 0.
 pub(crate) unsafe fn take(
     end: &AtomicU64,
     log: *mut u8,

@@ -1,8 +1,8 @@
-//! Marks: the program says where it stands, and waits until the collector has taken note.
+//! Marks: the program says where a region begins or ends, and waits until the collector has processed it.
 //!
-//! A mark is a record like any other, so it stands among the thread's allocations exactly where the program wrote it.
-//! Its name goes before it in records of fifteen bytes. The answer is a number in the thread's channel that the
-//! collector raises; a collector that has gone is not waited for.
+//! A mark is a record like any other, so it is among the thread's allocations exactly where the program wrote it.
+//! Its name precedes it in records of fifteen bytes. The reply is a number in the thread's channel that the
+//! collector increments; the thread does not wait for a collector that has ended.
 
 use crate::collector_timeout::CollectorTimeout;
 use crate::sys;
@@ -35,7 +35,7 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
         if what.wants_answer() && is_written {
             wait_for_answer(guard);
         } else if what.wants_answer() {
-            // Nobody will answer what nobody reads.
+            // No collector reads it, so no reply will come.
             channel.marks_asked.fetch_sub(1, Ordering::Relaxed);
         }
     }

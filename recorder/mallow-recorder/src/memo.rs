@@ -1,30 +1,29 @@
-//! The stack of the last call, kept, so that the next one is found by looking instead of walking.
+//! Unwinds the caller's stack, and reuses what is unchanged of the last call's stack instead of walking it again.
 //!
-//! A walk is a function of the registers at its start, of the unwind tables, and of the words of the stack
-//! that it reads. The memo keeps, for each frame of the last walk, the words that were read to leave it, and
-//! the frame's id. At the next call:
+//! A stack walk is a function of the registers at its start, of the unwind tables, and of the words of the stack that it
+//! reads. The memo stores, for each frame of the last walk, the words that were read to leave it, and the frame's id. At the
+//! next call:
 //!
-//! 1. frames below the stack pointer are dropped: their memory is dead, whatever it holds;
-//! 2. the kept words are compared with the stack, from the outermost frame inwards, up to the first
-//!    difference;
-//! 3. the new stack is walked from its innermost frame until it meets a kept frame with the same slot, return
-//!    address and rbp. From there on the walk would read the kept words and nothing else, so it would repeat
-//!    itself, and the kept frames are taken.
+//! 1. frames below the stack pointer are dropped: their memory is dead, whatever it contains;
+//! 2. the stored words are compared with the stack, from the outermost frame inwards, up to the first difference;
+//! 3. the new stack is walked from its innermost frame until it reaches a stored frame with the same slot, return address and
+//!    rbp. From there on the walk would read the stored words and nothing else, so it would repeat itself, and the stored
+//!    frames are taken.
 //!
-//! Programs call in loops: the same few paths lead from one kept frame to the allocator, in turns. The last
-//! paths of that kind are kept as [`crate::path_cache`], and looked at before a walk.
+//! Programs call in loops: the same few paths lead from one stored frame to the allocator, in turns. The most recent of these
+//! paths are kept in [`crate::path_cache`], which is tried before a walk.
 //!
-//! A stack that was found by walking has a hash, which is that of its callers and of its innermost frame; the kept frames have theirs, so
-//! the table of nodes is asked once for a call ([`crate::nodes::find`]), and for the frames in between only when the stack is new.
-//! Before it the thread's own [`crate::found`] are.
+//! A stack that was found by walking has a hash, computed from that of its callers and its innermost frame. Stored frames have
+//! theirs, so a call needs one look-up in the node table ([`crate::nodes::find`]); nodes of the frames in between are looked up
+//! only if the stack is new. The thread's own cache ([`crate::found`]) is tried first.
 //!
-//! *Every* word counts. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can hold
-//! the old address while rbp, and with it the rest of the walk, has changed. The one exception is a value of
-//! rbp that no frame further out will look at before it is replaced by one from the stack: code without frame
-//! pointers keeps arbitrary data there, which changes all the time, and the walk does not depend on it.
+//! *Every* word is compared. Comparing return addresses alone is wrong: a dead slot below a live `alloca` can contain the old
+//! address while rbp, and with it the rest of the walk, has changed. The one exception is a value of rbp that no frame further
+//! out uses before it is restored from the stack: code without frame pointers keeps arbitrary data there, which changes all the
+//! time, and the walk does not depend on it.
 //!
-//! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal
-//! handler that interrupted a call to us.
+//! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that
+//! interrupted a call of ours.
 
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
@@ -48,7 +47,7 @@ use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, stack_hash};
 /// An interpreted frame of Java has three, and its caller's rbp.
 const EXTRAS_MAX: usize = 4 * FRAMES_MAX;
 
-/// What is kept of a frame besides its slot and return address.
+/// The state that is kept of a frame besides its slot and return address.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct State {
@@ -63,7 +62,8 @@ struct State {
     mark: u32,
 }
 
-/// In place of a node nobody has looked for: only innermost frames' are wanted, and the callers' of new stacks. No frame has it.
+/// Marks a frame whose node was not looked up: only nodes of innermost frames are needed, and of the callers in new
+/// stacks. No frame has this node.
 const NOT_ASKED: u32 = NODE_ROOT;
 
 impl State {
@@ -88,13 +88,13 @@ impl State {
     }
 }
 
-/// A frame of the walk under way.
+/// A new frame of the walk in progress.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct NewFrame {
     slot: usize,
     ra: usize,
-    /// How the table of nodes knows it.
+    /// Its key in the node table.
     key: u64,
     bp: usize,
     /// Where the caller's rbp was read to leave this frame; 0 when it was not.
@@ -116,12 +116,12 @@ pub struct Memo {
     /// the frame before it in this list.
     words: [Check; FRAMES_MAX],
     states: [State; FRAMES_MAX],
-    /// Other ways in which recent calls reached the kept frames.
+    /// Other paths by which recent calls reached the kept frames.
     path_cache: PathCache,
     found: FoundStacks,
-    /// What else was read: saved values of rbp that matter, and the words of unusual frames.
+    /// Other words that were read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
-    /// The new frames of the walk under way, innermost first, and the words that its unusual frames read.
+    /// The new frames of the walk in progress, innermost first, and the words that its unusual frames read.
     new_frames: [NewFrame; FRAMES_MAX],
     new_extras: [Check; EXTRAS_MAX],
     /// The keys of kept frames that do not follow from their addresses.
@@ -130,23 +130,23 @@ pub struct Memo {
     pub script: ScriptMemo,
 }
 
-/// How a walk ended.
+/// The result of a walk.
 struct Walked {
     new_count: usize,
-    /// The kept frame that was met is the one below this index; 0 when none was.
+    /// The walk reached the kept frame below this index; 0 if it reached none.
     join: usize,
-    /// rbp at the frame that was met.
+    /// rbp at that frame.
     join_bp: usize,
-    /// The stack around the outermost new frame when no kept frame was met.
+    /// The stack around the outermost new frame if no kept frame was reached.
     root: Stack,
 }
 
 impl Memo {
-    /// A new memo; null when the kernel gives no memory. Costs address space until used.
+    /// Maps a new memo; null if the kernel has no memory. Uses only address space until it is used.
     pub fn map() -> *mut Memo {
         static MAPPED: AtomicUsize = AtomicUsize::new(0);
         let bytes = size_of::<Memo>();
-        // Of a limited address space the program keeps most: threads beyond are counted as lost.
+        // The program keeps most of a limited address space: further threads are counted as lost.
         if MAPPED.fetch_add(bytes, Ordering::Relaxed) + bytes > process::address_limit_bytes() / 8 {
             return core::ptr::null_mut();
         }
@@ -158,8 +158,9 @@ impl Memo {
         memo.cast()
     }
 
-    /// Forgets everything: at a thread's start, because what a memo holds may be of the process that this one was forked from, whose nodes are
-    /// others; and when a call of ours was left by a jump, because what it was writing may be half of one stack and half of another.
+    /// Clears the memo: at a thread's start, because it may hold stacks of the process that this one was forked from,
+    /// whose nodes differ; and after a call of ours was left by a jump, because it may hold half of one stack and
+    /// half of another.
     ///
     /// # Safety
     /// `memo` is valid and nobody else uses it.
@@ -172,7 +173,7 @@ impl Memo {
         memo.script.forget();
     }
 
-    /// The stack node of a caller. On a foreign stack nothing is kept.
+    /// Returns the stack node of a caller. On a foreign stack nothing is kept.
     ///
     /// # Safety
     /// The memo belongs to the calling thread, `caller` holds the registers of a live frame, and no other
@@ -199,8 +200,8 @@ impl Memo {
         unsafe { memo.node_beyond(caller, cx) }
     }
 
-    /// The node of a caller that is not the frame which was kept last. Out of line: the code of a call that finds its stack as it was
-    /// stands at each entry, that of the others once.
+    /// Returns the node of a caller that is not the innermost kept frame. Not inlined: the code for a call whose
+    /// stack is unchanged is duplicated in each hook, this code is not.
     #[inline(never)]
     unsafe fn node_beyond(&mut self, caller: Caller, cx: &UnwindContext) -> u32 {
         // SAFETY: as in `node`.
@@ -225,7 +226,7 @@ impl Memo {
         Met { slot: at(&self.words, index).address, bp, hash: state.hash }
     }
 
-    /// Notes the way from the innermost frame to the kept one that was met, if it was short and plain.
+    /// Stores the path from the innermost frame to the kept frame that was reached, if it was short and plain.
     #[inline(always)]
     fn remember_path(&mut self, walked: &Walked, innermost: &Frame) {
         let (join, end) = (walked.join, walked.join + walked.new_count);
@@ -244,14 +245,15 @@ impl Memo {
         }
     }
 
-    /// Whether a walk that reaches `frame` would go on as the kept one did.
+    /// Returns whether a walk that reaches `frame` would go on as the kept one did.
     #[inline(always)]
     fn is_kept(&self, index: usize, frame: &Frame) -> bool {
         let (word, state) = (at(&self.words, index), at(&self.states, index));
         word.address == frame.slot && word.value == frame.ra && (state.bp == frame.bp || !state.bp_matters())
     }
 
-    /// Code was unloaded. What is there now may return to the same addresses and be another's: neither kept frames nor cached paths can tell.
+    /// Called after code was unloaded. New code may return to the same addresses: neither kept frames nor cached
+    /// paths can detect that.
     #[cold]
     #[inline(never)]
     fn forget_unloaded(&mut self, generation: u64) {
@@ -287,7 +289,7 @@ impl Memo {
         self.frame_count = count;
     }
 
-    /// Walks from `frame` until a kept frame is met.
+    /// Walks from `frame` until it reaches a kept frame.
     #[inline(always)]
     unsafe fn walk(&mut self, mut frame: Frame, cx: &UnwindContext) -> Walked {
         let (mut join, mut new_count, mut extra_count) = (self.frame_count, 0, 0);
@@ -304,7 +306,7 @@ impl Memo {
                 (frames_max, join) = (FRAMES_OF_DEEPER, 0);
             }
             if new_count >= frames_max || extra_count + CHECKS_PER_STEP > EXTRAS_MAX {
-                // Deeper than we follow: of that, a part which leaves room for frames to come.
+                // The stack is deeper than we follow: keep a part that leaves room for frames to come.
                 (root, join) = (truncated(), 0);
                 if new_count > FRAMES_OF_DEEPER {
                     new_count = FRAMES_OF_DEEPER;
@@ -368,7 +370,7 @@ impl Memo {
         Walked { new_count, join, join_bp: frame.bp, root }
     }
 
-    /// Puts the new frames, outermost first, upon the kept ones, and gives the innermost node.
+    /// Adds the new frames, outermost first, to the kept ones, and returns the innermost node.
     #[inline(always)]
     fn commit(&mut self, walked: &Walked, cx: &UnwindContext) -> u32 {
         let mut count = walked.join;
@@ -380,8 +382,8 @@ impl Memo {
         let found = self.found_or_fetched(whole);
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
-        // Whether the frame outside of the one at hand needs its rbp, and which it was. A stack that was
-        // truncated goes on unseen.
+        // Whether the caller of the current frame needs its rbp, and which one. The outer part of a truncated stack
+        // is not checked.
         let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters());
         let mut outer_bp = walked.join_bp;
         let mut complete = true;
@@ -393,8 +395,7 @@ impl Memo {
                 FpUse::Preserved => outer_bp_matters,
                 FpUse::Restored => false,
             };
-            // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be looked
-            // at again.
+            // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be read again.
             complete &= count < FRAMES_MAX && cx.stack.holds(new.slot);
             if complete && new.bp_slot != 0 && outer_bp_matters {
                 complete = keep_extra(
@@ -442,7 +443,8 @@ impl Memo {
         (key, hash)
     }
 
-    /// The node of a stack that was found lately. Of another one the memory is asked for: what is kept of the frames is written while it comes.
+    /// Returns the node of a stack that was found recently. For another one it prefetches the node table: the kept
+    /// frames are written meanwhile.
     #[inline(always)]
     fn found_or_fetched(&self, hash: u64) -> Option<u32> {
         let found = self.found.find(hash);
@@ -477,7 +479,7 @@ impl Memo {
             let new = *at(&self.new_frames, i);
             // SAFETY: the table of this process.
             stack = unsafe { nodes::intern(process::nodes(), stack, new.key) };
-            // Those that were kept lie upon the frame that was met, in order.
+            // New frames that are kept follow the frame that was reached, in order.
             let index = walked.join + walked.new_count - 1 - i;
             if index < self.frame_count {
                 at_mut(&mut self.states, index).node = stack.node;
@@ -486,7 +488,8 @@ impl Memo {
         stack.node
     }
 
-    /// The stack of the kept frame below an index, its node and those of its callers looked for if they have not been.
+    /// Returns the stack of the kept frame below an index. Looks up its node and those of its callers if that was not
+    /// done.
     #[cold]
     #[inline(never)]
     fn ask(&mut self, count: usize) -> Stack {
@@ -518,7 +521,7 @@ impl Memo {
     }
 }
 
-/// Adds a word to the kept ones; false when it must not be, or cannot be, looked at again.
+/// Adds a word to the kept ones; returns false if it must not be, or cannot be, read again.
 #[inline(always)]
 fn keep_extra(extras: &mut [Check; EXTRAS_MAX], count: &mut usize, cx: &UnwindContext, word: Check) -> bool {
     // What a JVM has made of its code stays where it is.

@@ -1,4 +1,4 @@
-//! The module log: which library was mapped where, written when its code is first met on a stack.
+//! The module log: which file was mapped where, written when its code is first seen on a stack.
 
 use crate::bounds::{at, first};
 use crate::elf;
@@ -15,14 +15,14 @@ use mallow_wire::shared::*;
 
 /// Modules that have been logged, by the hash of start and generation. A collision only logs a module twice.
 static LOGGED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
-/// Where they stand in the log, plus 1, by the hash of start and path. A collision only writes one out twice.
+/// Their offsets in the log, plus 1, by the hash of start and path. A collision only writes a module twice.
 static WRITTEN: [AtomicU32; 512] = [const { AtomicU32::new(0) }; 512];
 /// Behind the last whole record. Not in the shared memory: what the parent of a forked child logs later is not the child's.
 static LOG_END: AtomicUsize = AtomicUsize::new(0);
 
 /// The longest path that is kept.
 const PATH_BYTES_MAX: usize = 1024;
-/// Of the hashes.
+/// A constant of the hash function.
 const SALT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Logs an object unless that was done in this generation: the one since which one of its addresses means what it means. Whether it was new.
@@ -40,8 +40,8 @@ pub fn log(object: &Object, generation: u64) -> bool {
     true
 }
 
-/// The executable's path, which the loader leaves empty. Kept, because a call on a small stack has no room for it, and one behind a
-/// filter of system calls cannot ask.
+/// The executable's path, which the loader leaves empty. Stored, because a call on a small stack has no room to read
+/// it, and after a seccomp filter it cannot be read.
 struct Executable {
     path: UnsafeCell<[u8; PATH_BYTES_MAX]>,
     bytes: AtomicUsize,
@@ -72,7 +72,7 @@ pub(crate) fn executable() -> &'static [u8] {
     EXECUTABLE.path()
 }
 
-/// Finds out where the executable lies, while that can be asked.
+/// Stores where the executable is mapped, while that can be determined.
 pub fn note_executable() {
     EXECUTABLE.path();
 }
@@ -99,10 +99,10 @@ fn append(object: &Object, generation: u64) {
     }
 }
 
-/// What musl calls the executable where it is static.
+/// The path of a static executable, according to musl.
 const NAME_BY_MUSL: &[u8] = b"/proc/self/exe";
 
-/// Whether the record at an offset is one of this module. Without a build id, another file may have its path by now.
+/// Returns whether the record at an offset is one of this module. Without a build id, another file may have its path by now.
 fn is_at(offset: usize, object: &Object, path: &[u8], build_id: &[u8]) -> bool {
     // SAFETY: a whole record of ours begins there.
     unsafe {
@@ -182,7 +182,7 @@ pub unsafe fn inherit(old: *const u8, new: *mut u8) {
         core::ptr::copy_nonoverlapping(old.add(MODULES_OFFSET), log, used);
         let whole = whole_bytes(log, used);
         if whole < used {
-            // Another thread of the parent was writing a record. Those behind it have marks, and are out of reach.
+            // Another thread of the parent was writing a record. Records after it have marks, and cannot be reached.
             LOGGED.iter().for_each(|mark| mark.store(0, Ordering::Relaxed));
             WRITTEN.iter().for_each(|offset| offset.store(0, Ordering::Relaxed));
             log.add(whole).write_bytes(0, used - whole);
@@ -193,12 +193,12 @@ pub unsafe fn inherit(old: *const u8, new: *mut u8) {
     }
 }
 
-/// Whether a record of so many bytes is there; one that is not filled has a mark in its length.
+/// Returns whether a record of so many bytes is there; one that is not filled has a mark in its length.
 fn is_length(bytes: usize) -> bool {
     bytes >= size_of::<ModuleAgain>() && bytes.is_multiple_of(8) && bytes & UNFILLED as usize == 0
 }
 
-/// How far the records of a log reach without a gap.
+/// Returns up to which offset the records of a log have no gap.
 ///
 /// # Safety
 /// So many bytes of a log are there.
@@ -218,7 +218,7 @@ unsafe fn whole_bytes(log: *const u8, used: usize) -> usize {
 mod tests {
     use super::*;
 
-    /// How far a log reaches of which the first 120 bytes are used. Records are given by their beginning and length.
+    /// Returns the length without a gap of a log whose first 120 bytes are used. Records are (start, length).
     fn reach(records: [(usize, u64); 3]) -> usize {
         let mut words = [0; 64];
         records.iter().for_each(|(start, bytes)| words[start / 8] = *bytes);

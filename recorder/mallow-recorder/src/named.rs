@@ -31,7 +31,8 @@ pub unsafe fn note(named: *mut Named, count: usize) {
     COUNT.store(count, Ordering::Release);
 }
 
-/// Where the executable's function of a name is called; none where a loader is asked, and for other names.
+/// Returns the address of the executable's function of this name; `None` where the loader resolves it, and for other
+/// names.
 pub fn find(name: &[u8]) -> Option<usize> {
     let count = COUNT.load(Ordering::Acquire);
     if count == 0 {
@@ -42,7 +43,7 @@ pub fn find(name: &[u8]) -> Option<usize> {
     all.iter().find(|named| is_called(&named.name, name)).map(|named| named.address)
 }
 
-/// Whether a name that ends with a zero is this one.
+/// Returns whether a name that ends with a zero is this one.
 pub fn is_called(padded: &[u8; NAME_BYTES], name: &[u8]) -> bool {
     padded.strip_prefix(name).is_some_and(|rest| rest.first() == Some(&0))
 }

@@ -4,13 +4,13 @@ use crate::stack_range::{Mapping, each_mapping};
 use crate::sys;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-/// How far away it may be: what a jump reaches, less what an object and its neighbours may take.
+/// The maximal distance: the range of a relative jump, less the maximal size of an object and its neighbours.
 const REACH: usize = (2 << 30) - (256 << 20);
-/// The lowest address that the kernel gives to anybody, on most systems.
+/// The lowest address that most kernels map for a user process.
 const LOWEST: usize = 64 << 10;
 
-/// Room beside the libraries that are there at the start. One that comes later may fill the last gap between them and the memory that is
-/// shared with mallow, which is larger than what a jump reaches.
+/// Room reserved beside the libraries that are loaded at the start. One that is loaded later may fill the last gap
+/// between them and the memory that is shared with mallow, which is larger than the range of a jump.
 const RESERVED_BYTES: usize = 1 << 20;
 static RESERVED_START: AtomicUsize = AtomicUsize::new(0);
 static RESERVED_USED: AtomicUsize = AtomicUsize::new(RESERVED_BYTES);
@@ -36,8 +36,8 @@ pub(crate) fn take_reserved(object: usize, bytes: usize) -> Option<usize> {
     Some(at)
 }
 
-/// The free address nearest to `object` at which so many bytes, whole pages, have room; none when there is no such near enough. `below_only`: behind an
-/// executable its heap grows.
+/// Returns the free address nearest to `object` with room for so many bytes, whole pages; `None` if there is none
+/// near enough. `below_only`: an executable's heap grows after it.
 pub(crate) fn nearest(object: usize, bytes: usize, below_only: bool) -> Option<usize> {
     let fd = sys::open_read(c"/proc/self/maps");
     if fd < 0 {

@@ -1,16 +1,16 @@
-//! Stacks as ids: a hash table in shared memory that maps (parent, address) to a node.
+//! The node table: stacks as ids, in a hash table in shared memory that maps (parent, address) to a node.
 //!
-//! The table is open addressing over segments. The search for a node visits one or two neighbouring cache
-//! lines of each segment, in the order of segments, and the first free entry on that path is where it belongs,
-//! so that two threads that insert the same node meet at the same entry. Entries never change once written, and the
-//! collector reads them in place: a node is known to it as soon as any record can name it, and is never sent.
+//! The table uses open addressing over segments. The probe sequence of a node visits one or two neighbouring cache
+//! lines of each segment, in the order of segments, and the node is inserted in the first free entry of that sequence.
+//! So two threads that insert the same node reach the same entry. Entries never change once written, and the
+//! collector reads them in place: a node is in the table before any record can refer to it, and is never sent.
 //!
-//! Where a node lies follows from the hash of all addresses of its stack, not from its parent's id. So a stack that is known is
-//! found by one look-up ([`find`]) for its innermost frame, whatever is new of the walk, and only a new one is gone
-//! through frame by frame ([`intern`]), its places fetched at once.
+//! The place of a node follows from the hash of all addresses of its stack, not from its parent's id. So a known stack is
+//! found by one look-up ([`find`]) of its innermost frame, however much of the walk is new. Only a new stack is inserted frame
+//! by frame ([`intern`]), with its places prefetched.
 //!
-//! `find` compares the innermost frame's key, 41 bits of the hash that the entry keeps, and by the place at least 14 others. Two stacks
-//! with the same innermost frame are therefore taken for each other with a chance of 2^-55 at most: for a million
+//! `find` compares the innermost frame's key, the 41 bits of the hash that the entry stores, and by the place at least 14 more.
+//! Two stacks with the same innermost frame therefore collide with a probability of at most 2^-55: for a million
 //! stacks of one allocating line, 2^39 pairs, once in 65,000 recordings. `intern` compares parents, and is exact.
 
 use crate::bounds::at;
@@ -36,7 +36,7 @@ pub struct Stack {
 /// The stack without frames.
 pub const EMPTY: Stack = Stack { hash: 0, node: NODE_ROOT };
 
-/// Segments that hold nodes, in whichever process had most: what a fetch is worth for.
+/// How many segments contain nodes, in the process that had most: these are prefetched.
 static SEGMENTS_USED: AtomicUsize = AtomicUsize::new(1);
 
 /// Asks for the memory in which the node of a stack with this hash lies.
@@ -53,8 +53,9 @@ pub unsafe fn prefetch(table: *const Node, hash: u64) {
     }
 }
 
-/// The first entry of the cache line that a hash chooses in a segment: by the lower end of the bits that no link keeps in one, by
-/// their upper end in the next. Nodes that had no room in one place of a segment would else meet in one place of the next too.
+/// Returns the first entry of the cache line that a hash selects in a segment: by the low end of the bits that no
+/// link stores in one segment, by their high end in the next. Otherwise nodes that collide in one segment would
+/// collide in the next too.
 #[inline(always)]
 fn line(hash: u64, segment: usize) -> usize {
     let entries = at(&NODE_SEGMENTS, segment);
@@ -94,10 +95,10 @@ unsafe fn find_beyond(table: *const Node, key: u64, hash: u64) -> Option<u32> {
     found.map(|(id, _)| id)
 }
 
-/// The stack of `callers` with one frame more, whose node is inserted when it is new.
+/// Returns the stack of `callers` with one more frame, whose node is inserted if it is new.
 ///
-/// When the table is full the callers' node stands for it, with a mark that frames are missing. Frames further in are not even
-/// looked for: they cannot be there, and a deep stack would search for each of its frames in vain.
+/// If the table is full, the callers' node is returned, with a mark that frames are missing. Frames further in are
+/// not looked up: they cannot be there, and a deep stack would search for each of its frames in vain.
 ///
 /// # Safety
 /// `table` is the node table of the shared memory.
@@ -125,8 +126,7 @@ unsafe fn find_or_insert(table: *const Node, key: u64, link: u64, hash: u64) -> 
     let (id, segment) = unsafe {
         search(table, hash, |node, found| {
             let is_it = found == key && node.link.load(Ordering::Relaxed) == link;
-            // A failed claim means that another thread, or a signal handler, took the entry: look at it
-            // again.
+            // A failed claim means that another thread, or a signal handler, took the entry: read it again.
             if is_it || found == 0 && (claim(node, key, link) || holds(node, key, link)) {
                 Look::Found
             } else {
@@ -140,15 +140,15 @@ unsafe fn find_or_insert(table: *const Node, key: u64, link: u64, hash: u64) -> 
     Some(id)
 }
 
-/// What came of looking at an entry.
+/// The result of reading an entry.
 enum Look {
     On,
     Found,
     Stop,
 }
 
-/// Visits the entries in which the node of a stack with this hash may lie, each with the key that was read in it, until one is
-/// found; gives its id and its segment.
+/// Visits the entries in which the node of a stack with this hash may be, each with the key that was read in it,
+/// until it is found; returns its id and its segment.
 #[inline(always)]
 unsafe fn search(
     table: *const Node,
@@ -164,7 +164,7 @@ unsafe fn search(
             // SAFETY: segments begin and end at multiples of as many entries as are looked at, so the entry lies in the
             // segment, and in the table.
             let node = unsafe { &*table.add(id) };
-            // Looked at once: an entry seen free by one look and taken by the next would be passed over, and the
+            // Read only once: if one read saw the entry free and another saw it taken, it would be skipped, and the
             // same node inserted twice.
             match look(node, node.key.load(Ordering::Acquire)) {
                 Look::On => {}
@@ -177,7 +177,7 @@ unsafe fn search(
     None
 }
 
-/// Whether an entry is that of a node. `key` is read first: both words appear at once, so a key that is there
+/// Returns whether an entry is that of a node. `key` is read first: both words appear at once, so a key that is there
 /// has its link with it.
 #[inline(always)]
 fn holds(node: &Node, key: u64, link: u64) -> bool {
@@ -307,7 +307,7 @@ mod tests {
             unsafe { intern(table, callers, node_key(address, false, 0)) }
         };
         let outer = intern(EMPTY, 0x1000);
-        // Everything that the search for one more frame may look at is taken by others.
+        // All entries that the search for one more frame visits are taken by others.
         let hash = stack_hash(node_key(0x2000, false, 0), outer.hash);
         let mut segment_start = 0;
         for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
@@ -324,7 +324,7 @@ mod tests {
         assert!(!is_node_cut(intern(outer, 0x3000).node), "others have their place");
     }
 
-    /// Deep stacks of few functions: keys differ little, and only the hash of the callers tells them apart.
+    /// Deep stacks of few functions: keys differ little, and only the hash of the callers distinguishes them.
     #[test]
     fn two_million_nodes_of_deep_stacks_have_places() {
         let table = table();

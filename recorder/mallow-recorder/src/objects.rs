@@ -1,7 +1,7 @@
-//! Which loaded object holds a code address.
+//! Finds the loaded object that contains a code address.
 //!
-//! glibc 2.35 and later answer through `_dl_find_object`, without a lock. Elsewhere the loaded objects are
-//! walked, under the loader's lock.
+//! glibc 2.35 and later have `_dl_find_object`, which takes no lock. Elsewhere the list of loaded objects is
+//! searched, under the loader's lock.
 
 use crate::elf;
 use core::arch::{asm, global_asm};
@@ -16,9 +16,9 @@ pub struct Object {
     pub start: usize,
     /// Behind the last mapped byte.
     pub end: usize,
-    /// What is added to an address in the file to get the mapped one.
+    /// Load bias: the mapped address minus the address in the file.
     pub bias: usize,
-    /// Where `.eh_frame_hdr` is mapped; 0 without one.
+    /// The address of `.eh_frame_hdr`; 0 without one.
     pub eh_frame_header: usize,
     /// The path, empty for the executable. Valid while the object is loaded.
     pub name: *const c_char,
@@ -53,7 +53,7 @@ pub fn find(address: usize) -> Option<Object> {
     }
 }
 
-/// The loader's look-up; 0 when it has none.
+/// Returns the loader's look-up function; 0 if it has none.
 #[inline(always)]
 fn finder() -> usize {
     let finder: usize;
@@ -68,8 +68,8 @@ fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
     let found = ask(finder, address)?;
     // SAFETY: the loader's own description of an object that is loaded.
     let map = unsafe { &*found.link_map };
-    // Of an object with a hole between its segments, as lld makes them, the loader tells the segment alone. No segment holds both: one is
-    // written by the loader, the other is not.
+    // For an object with a gap between its segments, as lld makes them, the loader returns only the segment. No
+    // segment contains both: one is written by the loader, the other is not.
     let is_whole = |place: usize| place == 0 || (found.start..found.end).contains(&place);
     if !is_whole(found.eh_frame_header) || !is_whole(map.dynamic) {
         return find_by_walk(address);
@@ -83,7 +83,7 @@ fn find_by_loader(finder: usize, address: usize) -> Option<Object> {
     })
 }
 
-/// What the loader says.
+/// Calls the loader's look-up.
 #[inline(always)]
 fn ask(finder: usize, address: usize) -> Option<Found> {
     let mut found = Found {
@@ -104,8 +104,8 @@ fn ask(finder: usize, address: usize) -> Option<Found> {
     Some(found)
 }
 
-/// Where the dynamic section of the object that holds `address` is mapped; 0 without one. A look-up of its own, and no part of [`Object`], for
-/// the room that one takes on the program's stack.
+/// Returns the address of the dynamic section of the object that contains `address`; 0 without one. A look-up of its
+/// own, and no part of [`Object`], because that needs stack space in the program.
 #[inline(never)]
 pub fn dynamic_around(address: usize) -> usize {
     let mut dynamic = 0;

@@ -1,24 +1,24 @@
-//! For allocators that a program brings along and that tell of their calls: functions that the preloaded library exports, and that code which is
-//! linked into the program finds.
+//! For allocators that a program brings along and that report their calls: functions that the preloaded library exports, and that
+//! code which is linked into the program finds.
 //!
-//! They are found by a weak symbol, which the loader fills in at the start, and which is null without mallow and in static programs. No look-up
-//! by name: that would allocate, and take the loader's lock.
+//! They are found by a weak symbol, which the loader resolves at the start, and which is null without mallow and in static
+//! programs. They are not looked up by name: that would allocate, and take the loader's lock.
 
 use core::arch::asm;
 use core::ffi::c_void;
 
-/// What is to be called: the allocator below.
+/// The function to call: the real allocator.
 pub type Down = unsafe extern "C" fn(*mut c_void) -> *mut u8;
 
 /// The functions. A change of this layout changes the table's name.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Calls {
-    /// A size, and what gives the block.
+    /// A size, and the function that returns the block.
     pub allocating: unsafe extern "C" fn(usize, Down, *mut c_void) -> *mut u8,
     /// A block, and what frees it.
     pub freeing: unsafe extern "C" fn(*mut u8, Down, *mut c_void),
-    /// A block, its new size, and what gives the new block.
+    /// A block, its new size, and the function that returns the new block.
     pub reallocating: unsafe extern "C" fn(*mut u8, usize, Down, *mut c_void) -> *mut u8,
 }
 

@@ -27,12 +27,13 @@ static STATE: AtomicU32 = AtomicU32::new(PATCHES_NONE);
 static MADE: AtomicU32 = AtomicU32::new(0);
 static UNSEEN: AtomicU32 = AtomicU32::new(0);
 
-/// What came of the plan: one of the `PATCHES_` numbers, how many functions were patched, and how many cannot be.
+/// Returns the result of the plan: one of the `PATCHES_` numbers, how many functions were patched, and how many
+/// cannot be.
 pub fn outcome() -> (u32, u32, u32) {
     (STATE.load(Ordering::Relaxed), MADE.load(Ordering::Relaxed), UNSEEN.load(Ordering::Relaxed))
 }
 
-/// Who stands in front of functions.
+/// The hooks of patched functions.
 #[derive(Clone, Copy, Debug)]
 pub struct Hooks {
     /// The address of the hook for a function of an allocator.
@@ -41,7 +42,7 @@ pub struct Hooks {
     pub of_name: fn(&[u8; NAME_BYTES]) -> usize,
 }
 
-/// Patches the executable, by what a plan says of it. Before the program's own code runs.
+/// Patches the executable according to its plan. Before the program's own code runs.
 pub(crate) fn patch_executable(image: &Image, object: Mapped, hooks: Hooks) -> u32 {
     UNSEEN.store(image.unseen_count, Ordering::Relaxed);
     let outcome = match sys::thread_count() {
@@ -61,7 +62,7 @@ pub(crate) fn patch_library(image: &Image, object: Mapped, hooks: Hooks) -> u32 
     make(image, object, hooks)
 }
 
-/// Whether the functions of an image lead to our hooks already.
+/// Returns whether the functions of an image lead to our hooks already.
 pub(crate) fn is_patched(image: &Image<'_>, object: Mapped) -> bool {
     let Some(patch) = image.patches.first() else { return false };
     let entry = object.bias.wrapping_add(patch.entry_svma as usize);
@@ -74,7 +75,7 @@ pub(crate) fn is_patched(image: &Image<'_>, object: Mapped) -> bool {
         && trampolines::is_one((entry + JUMP_BYTES).wrapping_add_signed(distance as isize))
 }
 
-/// Writes a jump over a function that does nothing, with what fills the space behind it: to a hook, which is called instead.
+/// Writes a jump to a hook over a function that does nothing, and over the padding after it.
 pub(crate) fn patch_empty(entry: usize, object: Mapped, hook: usize) -> bool {
     const RETURN: u8 = 0xc3;
     static HOOK: AtomicUsize = AtomicUsize::new(0);
@@ -196,7 +197,7 @@ fn make(image: &Image<'_>, object: Mapped, hooks: Hooks) -> u32 {
     }
 }
 
-/// The trampolines that the same object has left behind, when it is loaded again to the same place.
+/// Returns the trampolines of an earlier load of the same object to the same place.
 fn left_behind(image: &Image<'_>, object: Mapped, hooks: Hooks) -> Option<usize> {
     let entry = object.bias.wrapping_add(image.patches.first()?.entry_svma as usize);
     let (slots, described) = trampolines::of(entry, image.patches.len())?;
@@ -211,7 +212,7 @@ fn left_behind(image: &Image<'_>, object: Mapped, hooks: Hooks) -> Option<usize>
     image.patches.iter().enumerate().all(|it| is_same(it) == Some(true)).then_some(slots)
 }
 
-/// Whether functions lie in an object's code, and begin as they did in its file.
+/// Returns whether functions lie in an object's code, and begin as they did in its file.
 fn are_as_planned(patches: &[Patch], object: Mapped) -> bool {
     let is_one = |loaded: &LoadedObject, patch: &Patch| {
         let entry = object.bias.wrapping_add(patch.entry_svma as usize);
@@ -299,7 +300,7 @@ fn fill(
             moved.get_mut(at..at + 4)?.copy_from_slice(&distance(end, target)?);
         }
     }
-    // Whoever gets lost behind it traps.
+    // A stray jump behind it traps.
     moved.get_mut(code.len()..)?.fill(0xcc);
     Some(())
 }
@@ -340,10 +341,10 @@ fn write_jumps(patches: &[Patch], bias: usize, slots: usize) -> bool {
     done == patches.len()
 }
 
-/// Writes code where it is mapped, if it may be made writable for a moment.
+/// Writes to mapped code, if it may be made writable for a moment.
 ///
 /// # Safety
-/// `entry..entry + bytes.len()` is code that nobody runs.
+/// `entry..entry + bytes.len()` is code that no thread executes.
 unsafe fn write_in_place(entry: usize, bytes: &[u8]) -> bool {
     let start = entry & !(PAGE_BYTES - 1);
     let length = (entry + bytes.len()).next_multiple_of(PAGE_BYTES) - start;

@@ -1,11 +1,11 @@
 //! Recent paths from an allocating call to a frame of the memo.
 //!
-//! A loop that allocates in three places leaves the outer frames alone and takes three paths inwards, in
-//! turns. The memo holds one of them only; this cache holds others. A cached path starts at a call site at a stack depth,
-//! reads a few return addresses, and ends at a kept frame. It is good for a call when all of that is as it
-//! was: the call site, the stack pointer, rbp if the path looks at it, every word that was read, and the kept
-//! frame: its place, and the hash of its stack. (No frame of the path restores rbp, so that at the kept frame it is
-//! the innermost one's.) Another walk may have found the kept frame again in the meantime.
+//! A loop that allocates in three places keeps the outer frames and takes three paths inwards, in turns. The memo stores only
+//! one of them; this cache stores others. A cached path starts at a call site at a stack depth, reads a few return addresses,
+//! and ends at a kept frame. It is valid for a call when all of that is unchanged: the call site, the stack pointer, rbp if the
+//! path uses it, every word that was read, and the kept frame: its place, and the hash of its stack. (No frame of the path
+//! restores rbp, so at the kept frame it is the innermost one's.) Another walk may have found the kept frame again in the
+//! meantime.
 
 use crate::bounds::{at, at_mut, first};
 use crate::walk::{Check, Frame, unchanged};
@@ -30,7 +30,7 @@ struct Path {
     node: u32,
     /// The kept frame that the path leads to is the one below this index; 0 in an empty place.
     join: u32,
-    /// When it was found, as [`PathCache::era`] says.
+    /// When it was found, as a [`PathCache::era`].
     era: u32,
     /// That frame.
     met: Met,
@@ -42,9 +42,9 @@ struct Path {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Met {
-    /// Where its return address lies.
+    /// Where its return address is stored.
     pub slot: usize,
-    /// Its rbp; 0 when nobody looks at it.
+    /// Its rbp; 0 if no frame uses it.
     pub bp: usize,
     /// The hash of its stack.
     pub hash: u64,
@@ -66,8 +66,8 @@ fn place(frame: &Frame) -> usize {
 }
 
 impl PathCache {
-    /// The node of a call whose innermost frame is given, when a path leads from it to one of the `kept_count` kept
-    /// frames, each of which `kept` describes.
+    /// Returns the node of a call with this innermost frame, if a cached path leads from it to one of the
+    /// `kept_count` kept frames, which `kept` returns.
     ///
     /// # Safety
     /// The frame is the innermost of this thread, the kept frames are live and lie on its own stack above it.

@@ -9,9 +9,9 @@ use mallow_wire::patches::*;
 /// An object in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mapped {
-    /// Where its file begins.
+    /// Where its file is mapped.
     pub(crate) start: usize,
-    /// What is added to an address in the file to get the mapped one.
+    /// Load bias: the mapped address minus the address in the file.
     pub(crate) bias: usize,
     /// It is the program itself.
     pub(crate) is_executable: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Mapped {
 pub(crate) struct Plan {
     /// Lent by no more than `self`.
     bytes: &'static [u8],
-    /// How much is mapped there; 0 for bytes that are not ours.
+    /// How many bytes are mapped; 0 for bytes that are not ours.
     mapped_bytes: usize,
 }
 
@@ -35,7 +35,7 @@ impl Drop for Plan {
     }
 }
 
-/// What a plan says of one object.
+/// The part of a plan for one object.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Image<'a> {
     pub(crate) object: u32,
@@ -83,7 +83,7 @@ impl Plan {
         Some(unsafe { core::slice::from_raw_parts(place.as_ptr().cast(), count) })
     }
 
-    /// Visits its images, but for those that mallow cannot have planned, until `visit` gives true.
+    /// Visits its images, except invalid ones, which mallow cannot have planned, until `visit` returns true.
     pub(crate) fn each_image(&self, mut visit: impl FnMut(&Image<'_>) -> bool) -> Option<()> {
         let mut offset = size_of::<PlanHeader>();
         for _ in 0..self.at::<PlanHeader>(0, 1)?.first()?.image_count {
@@ -105,14 +105,14 @@ impl Plan {
 }
 
 impl Image<'_> {
-    /// Whether it is that of a loaded object, by its first bytes.
+    /// Returns whether it is that of a loaded object, by its first bytes.
     pub(crate) fn is_of(&self, object: Mapped) -> bool {
         // SAFETY: the first bytes of a loaded object's file are mapped there.
         unsafe { *(object.start as *const [u8; ELF_HEADER_BYTES]) == *self.elf_header }
     }
 }
 
-/// Whether a patch is one that mallow could have planned.
+/// Returns whether a patch is one that mallow could have planned.
 fn is_possible(patch: &Patch) -> bool {
     let moved = usize::from(patch.moved_bytes);
     let is_within = |fixup: &Fixup| {

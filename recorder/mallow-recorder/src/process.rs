@@ -1,14 +1,14 @@
-//! What every part of the recorder knows of its process: the shared memory, whether recording has ended.
+//! Global state of the recorder in its process: the shared memory, and whether recording has ended.
 //!
-//! All that must not outlive a fork stands in one mapping that the kernel wipes in the child (`ForkCleared`, and the threads' states
-//! behind it). What stands in statics is inherited, and true of the child as well.
+//! All state that must not survive a fork is in one mapping that the kernel clears in the child (`ForkCleared`, and the
+//! threads' states behind it). Statics are inherited, and hold what is true of the child as well.
 
 use crate::sys;
 use crate::thread_status::ThreadStatus;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use mallow_wire::shared::*;
 
-/// What a fork forgets, in front of the states of all threads.
+/// The state that a fork clears, before the states of all threads.
 #[repr(C, align(64))]
 pub(crate) struct ForkCleared {
     /// 0: not started; the id of the thread that is starting us; or [`READY`].
@@ -26,14 +26,14 @@ const FORK_CLEARED_BYTES: usize =
 
 static FORK_CLEARED: AtomicPtr<ForkCleared> = AtomicPtr::new(core::ptr::null_mut());
 static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
-/// As it was when the process was registered: later nobody may be allowed to ask.
+/// As it was when the process registered: later a filter may forbid reading it.
 static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// A filter of system calls was set, in this process or one that it was forked from.
 static FILTERED: AtomicBool = AtomicBool::new(false);
-/// Recording has ended, or never began: nobody asked for it, or the collector has gone.
+/// Recording has ended, or never began: no session requested it, or the collector has ended.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
-/// The mapping that forks wipe, made by whichever thread comes first. Without it recording ends.
+/// Returns the mapping that forks clear, created by whichever thread comes first. Without it recording ends.
 pub(crate) fn fork_cleared() -> Option<&'static ForkCleared> {
     let known = FORK_CLEARED.load(Ordering::Acquire);
     if !known.is_null() {
@@ -77,7 +77,7 @@ pub(crate) fn use_installed(fork_cleared: &ForkCleared) -> bool {
     !shared.is_null()
 }
 
-/// Has scripts' code logged in a memory of its own, where nothing is recorded: by whoever samples this process. In a forked child again.
+/// Logs scripts' code in a memory of its own, where nothing is recorded: for `mallow cpu`. In a forked child again.
 ///
 /// # Safety
 /// The memory begins with a header's page, has a log of code where shared memory has one, and stays mapped.
@@ -87,12 +87,12 @@ pub unsafe fn log_scripts_in(shared: *mut u8) {
     SHARED.store(shared, Ordering::Release);
 }
 
-/// Whether the memory of scripts is that of the parent, as in a child of `vfork`.
+/// Returns whether the memory of scripts is that of the parent, as in a child of `vfork`.
 pub fn is_of_parent() -> bool {
     !shared().is_null() && header().pid != sys::getpid()
 }
 
-/// The shared memory. Only after `take_channel` gave a place, or [`is_ready`] said so.
+/// Returns the shared memory. Only after `take_channel` returned a channel, or [`is_ready`] true.
 #[inline(always)]
 pub fn shared() -> *mut u8 {
     SHARED.load(Ordering::Relaxed)
@@ -112,7 +112,7 @@ pub fn nodes() -> *const Node {
     unsafe { shared().add(NODES_OFFSET).cast() }
 }
 
-/// Whether this process, not one that it was forked from, has shared memory.
+/// Returns whether this process, not one that it was forked from, has shared memory.
 pub fn is_ready() -> bool {
     let fork_cleared = FORK_CLEARED.load(Ordering::Acquire);
     // SAFETY: mapped for the process's life.
@@ -142,8 +142,8 @@ pub(crate) fn end_first() -> bool {
     !STOPPED.swap(true, Ordering::Relaxed)
 }
 
-/// Something is not as it always is: a fault of ours. Recording ends, on this thread with the call at hand, and the header says why.
-/// The program goes on.
+/// An invariant is broken: a bug of ours. Recording ends, on this thread with the current call, and the header says
+/// why. The program goes on.
 #[cold]
 #[inline(never)]
 pub(crate) fn invariant_broke() {
@@ -156,12 +156,12 @@ pub(crate) fn invariant_broke() {
     }
 }
 
-/// Whether recording has ended.
+/// Returns whether recording has ended.
 pub fn has_ended() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
-/// How much address space the process may have.
+/// Returns how much address space the process may have.
 pub fn address_limit_bytes() -> usize {
     ADDRESS_LIMIT_BYTES.load(Ordering::Relaxed)
 }
@@ -176,25 +176,25 @@ pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
 }
 
-/// Has signals wait while it lives, so that no handler leaves what is under way by a jump. Behind a filter of system calls no call is
-/// made that need not be.
+/// Blocks signals while the guard lives, so that no handler leaves the code in progress by a jump. After a seccomp
+/// filter was set, unnecessary system calls are avoided.
 pub fn undisturbed() -> Option<sys::Undisturbed> {
     (!is_filtered()).then(sys::Undisturbed::begin)
 }
 
-/// Whether the caller is a `vfork` child, which has its parent's memory: what it does to itself does not become of the parent.
+/// Returns whether the caller is a `vfork` child, which has its parent's memory: what it does to itself does not become of the parent.
 pub fn is_borrowed() -> bool {
     is_ready() && header().pid != sys::getpid()
 }
 
-/// Whether there is one.
+/// Returns whether there is one.
 pub fn is_filtered() -> bool {
     FILTERED.load(Ordering::Relaxed)
 }
 
-/// Copies pieces of memory that may not be mapped, one behind the other; false unless all of them could be read. Behind a filter of system calls
-/// by asking for each page whether it can be, as a filter may forbid the call that copies: another thread that unmaps it in that moment is
-/// the doubt that remains.
+/// Copies pieces of memory that may not be mapped, one after the other; returns false unless all of them could be
+/// read. After a seccomp filter was set it checks each page instead, as a filter may forbid the system call that
+/// copies. Known limit: another thread may unmap a page in that moment.
 ///
 /// # Safety
 /// `into` has room for them.

@@ -1,4 +1,4 @@
-//! The functions that we stand in front of, found once each.
+//! Addresses of the real functions behind our hooks, each resolved once.
 //!
 //! A function that no other object defines is reported as missing: a program that calls it through us would
 //! not have linked without us.
@@ -8,7 +8,7 @@ use crate::named;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-/// A function of the next library. Its address stands first, where assembly finds it.
+/// A function of the next library. Its address is the first field, where assembly reads it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Real {
@@ -27,7 +27,7 @@ impl Real {
         Real { address: AtomicPtr::new(function as *mut ()), name: c"" }
     }
 
-    /// Its address, or 0 when nobody defines it.
+    /// Its address, or 0 if no object defines it.
     #[inline(always)]
     pub fn address(&self) -> usize {
         match self.address.load(Ordering::Relaxed) as usize {
@@ -49,8 +49,8 @@ impl Real {
     }
 }
 
-/// Exports a function that tells `$work` its first four arguments and its caller's registers, and goes on by a jump to the address
-/// that it gives.
+/// Exports a function that passes its first four arguments and its caller's registers to `$work`, and then jumps to
+/// the address that `$work` returns.
 #[macro_export]
 macro_rules! export_before {
     ($name:ident => $work:ident) => {

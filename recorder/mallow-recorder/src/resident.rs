@@ -6,8 +6,8 @@ use crate::sys;
 use core::sync::atomic::Ordering;
 use mallow_wire::shared::PAGE_BYTES;
 
-/// Private memory that belongs to no file and is resident; 0 when it is not known. At a process's first call, which may come on a
-/// small stack.
+/// Returns private memory that belongs to no file and is resident; 0 if it is unknown. Called at a process's first
+/// hooked call, which may be on a small stack.
 #[inline(never)]
 pub fn anonymous_bytes() -> u64 {
     let mut text = [0u8; 96];

@@ -1,22 +1,22 @@
-//! Writing a record into this thread's ring: reserve, write, publish.
+//! Writes records into this thread's ring buffer: reserve, write, publish.
 //!
-//! A signal handler may interrupt a write at any instruction and write records of its own. So a record first takes
-//! its place, by one `xadd` on a word that only this thread knows: a signal cannot split an instruction, and a handler's
-//! records get places behind it. Then its words are written. Then `head`, which the collector reads, moves over it, but only
-//! when everything before it has moved over as well:
+//! A signal handler may interrupt a write at any instruction and write records of its own. So a record first reserves
+//! its place, by one `xadd` on a word that only this thread uses: a signal cannot split an instruction, and a handler's
+//! records get places after it. Then its words are written. Then `head`, which the collector reads, moves over it, but only
+//! when everything before it is published as well:
 //!
-//! - `head` stands at this record's place: all before it is published. The writer moves `head` over its own record
-//!   and over those that handlers have finished behind it meanwhile.
-//! - `head` stands before it: a handler wrote this record while an outer one was under way. The outer one publishes both.
+//! - If `head` is at this record's place, all records before it are published. The writer moves `head` over its own record
+//!   and over those that handlers have finished after it meanwhile.
+//! - If `head` is before it, a handler wrote this record while an outer one was being written. The outer one publishes both.
 //!
-//! `head` never moves back: a writer stores what `reserved` was only if `head` is below it, and a handler that comes between
-//! the look and the store finds `head` below its own place and leaves it alone.
+//! `head` never moves back: a writer stores the value that `reserved` had only if `head` is below it, and a handler that runs
+//! between the check and the store finds `head` below its own place and leaves it alone.
 //!
-//! A handler that leaves by `longjmp` leaves a place behind that is never filled. Whoever notices the jump
-//! ([`crate::thread`]) closes it with a record that says how much to skip: [`Writer::close_hole`].
+//! A handler that leaves by `longjmp` leaves a reserved place that is never filled. Whoever detects the jump
+//! ([`crate::thread`]) fills it with a record that says how much to skip: [`Writer::close_hole`].
 //!
-//! No instruction here carries a `lock` prefix: only this thread writes these words. x86 keeps stores in order, so the
-//! collector, which reads `head` with acquire, sees the words below it.
+//! No instruction here has a `lock` prefix: only this thread writes these words. x86 keeps stores in order, so the
+//! collector, which loads `head` with acquire ordering, sees the words below it.
 
 use crate::collector_timeout::CollectorTimeout;
 use crate::process;
@@ -27,14 +27,14 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::event::{skip_word, time_word};
 use mallow_wire::shared::{Channel, HEARTBEAT_LEFT, RING_WORDS};
 
-/// How far ahead of a record the ring is asked for: the collector's processor has the lines that it read last, and a store that waits
-/// for one of them holds up all that come after it.
+/// How far ahead of a record the ring is prefetched: the collector's CPU has the cache lines that it read last, and a
+/// store that waits for one of them delays all later stores.
 const AHEAD_WORDS: usize = 64;
 
 /// Why a record was not written. It is counted as lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unwritten {
-    /// The ring is full and the collector gives no sign of life. It may have been stopped, and come back.
+    /// The ring is full and the collector gives no sign of life. It may have been stopped, and continue later.
     Silent,
     /// Recording has ended, or the collector has gone.
     Left,
@@ -52,7 +52,7 @@ pub struct Writer {
     limit: AtomicU64,
     /// Not 0 while the collector, which was silent for too long, is not waited for.
     silent: AtomicU64,
-    /// Where `head` stood when a handler first finished a record behind an unfinished one, and that record's place.
+    /// The value of `head` when a handler first finished a record after an unfinished one, and that record's place.
     hole: [AtomicU64; 2],
 }
 
@@ -69,7 +69,7 @@ impl Writer {
         }
     }
 
-    /// A writer that goes on where the channel's last owner stopped.
+    /// Returns a writer that continues where the channel's last owner stopped.
     ///
     /// # Safety
     /// The channel and its ring of [`RING_WORDS`] words stay mapped, and belong to the calling thread alone.
@@ -168,7 +168,7 @@ impl Writer {
         if head.load(Ordering::Relaxed) != at {
             return self.note_hole(at);
         }
-        // It is below what is reserved, and whoever comes before the store leaves it alone.
+        // `head` is below what is reserved, and whoever runs before the store leaves it alone.
         let reserved = self.reserved.load(Ordering::Relaxed);
         head.store(reserved, Ordering::Release);
         if self.reserved.load(Ordering::Relaxed) != reserved {
@@ -200,15 +200,15 @@ impl Writer {
         }
     }
 
-    /// Closes the place of a record that was left by a jump, and publishes what handlers finished behind it. When several
-    /// records were left unfinished one inside the other, with finished ones between them, the words from the
-    /// second on are damage that the collector counts.
+    /// Fills the place of a record that was left by a jump, and publishes the records that handlers finished after
+    /// it. If several nested records were left unfinished, with finished ones between them, the words from the second
+    /// on are damage that the collector counts.
     ///
     /// # Errors
-    /// Why it could not be closed.
+    /// Why it could not be filled.
     ///
     /// # Safety
-    /// The writer is the calling thread's, and no call of its own is under way.
+    /// The writer is the calling thread's, and no call of its own is in progress.
     pub unsafe fn close_hole(&self) -> Result<(), Unwritten> {
         let (head, reserved) =
             (self.channel().head.load(Ordering::Relaxed), self.reserved.load(Ordering::Relaxed));
@@ -227,8 +227,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Waits until the place of `need` words at `at` is free. A collector that gave no sign of life is not waited for again, until
-    /// [`Writer::resume`]. Without room the place is given back.
+    /// Waits until the place of `need` words at `at` is free. It does not wait again for a collector that gave no
+    /// sign of life, until [`Writer::resume`]. Without room the reserved place is released.
     #[cold]
     #[inline(never)]
     fn make_room(&self, at: u64, need: u64) -> Result<(), Unwritten> {
@@ -268,11 +268,11 @@ impl Writer {
         }
     }
 
-    /// The record of `need` words that would have stood at `at` is not written.
+    /// Counts the record of `need` words at `at` as lost.
     fn lose(&self, at: u64, need: u64, why: Unwritten) -> Result<(), Unwritten> {
         self.note_lost();
         if self.reserved.load(Ordering::Relaxed) != at + need {
-            // A handler found room behind it when it was given up already: what it wrote goes with it.
+            // A handler found room after it when it was released already: what it wrote is lost with it.
             process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
         }
         self.give_back(at);
@@ -295,8 +295,8 @@ impl Writer {
         has_room
     }
 
-    /// What was reserved from `at` on will not be written: handlers that reserved behind it failed as well, or their
-    /// records are lost with this one.
+    /// Releases what was reserved from `at` on: handlers that reserved after it failed as well, or their records are
+    /// lost with this one.
     fn give_back(&self, at: u64) {
         self.reserved.store(at, Ordering::Relaxed);
     }

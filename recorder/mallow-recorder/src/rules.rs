@@ -1,6 +1,6 @@
-//! How to leave a frame: unwind tables, compiled into one word per code address and cached.
+//! Unwind rules: the unwind tables (`.eh_frame`), compiled into one word per code address and cached.
 //!
-//! On x86-64 nearly every frame is left in one of five ways (kinds), because compilers address the frame through
+//! On x86-64 nearly every frame is unwound in one of five ways (kinds), because compilers address the frame through
 //! `rsp` or `rbp` and save `rbp`, the only register that later rules may need, at a fixed place. A rule packs
 //! the kind and two offsets into 32 bits:
 //!
@@ -9,8 +9,9 @@
 //! |   b / 8, signed  |  a / 8, signed  | kind |
 //! ```
 //!
-//! The cache is shared by all threads without locks. An entry is one word: the rule, and above it all bits of the address that its
-//! place does not tell. So it holds no generation. When code is unloaded the rules of what has gone are taken out ([`forget_vacated`]).
+//! The cache is shared by all threads without locks. An entry is one word: the rule, and above it the bits of the address that
+//! its index does not determine. It has no room for a generation. So when code is unloaded, its rules are removed
+//! ([`forget_vacated`]).
 
 use crate::bounds::at;
 use crate::cfi::{self, FrameAddress, Row, Saved};
@@ -20,13 +21,13 @@ use crate::script;
 use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// The plain kinds are told apart by bits, so that a step needs no jump.
+/// The plain kinds are distinguished by bits, so that a step needs no jump.
 const PLAIN: u32 = 8;
 const BASE_IS_BP: u32 = 1;
 const SAVES_BP: u32 = 2;
 
-/// How to leave a frame. `cfa` is the stack pointer before the call: the return address lies 8 bytes below
-/// it.
+/// How to unwind a frame. `cfa` is the canonical frame address, the stack pointer before the call: the return address
+/// is 8 bytes below it.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RuleKind {
@@ -44,30 +45,30 @@ pub enum RuleKind {
     Signal = 2,
     /// The outermost frame.
     Root = 3,
-    /// No table covers the address: code made at run time or by hand. rbp is taken for a frame pointer if it
-    /// can be one.
+    /// No table covers the address: JIT-compiled or handwritten code. rbp is used as a frame pointer if it can be
+    /// one.
     FramePointer = 4,
-    /// The table says something that does not fit above.
+    /// The table has a rule that does not fit above.
     Unsupported = 5,
     /// A plain kind whose offsets do not fit into a rule: the tables are read each time ([`full_at`]).
     Wide = 6,
 }
 
-/// What leaving a frame has to do with rbp.
+/// How unwinding a frame uses rbp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FpUse {
     /// Its value decides where the caller's frame is.
     Required,
-    /// It is not looked at, and handed on to the caller's frame.
+    /// It is not read, and the caller's frame has the same value.
     Preserved,
-    /// It is not looked at; the caller's value comes from the stack.
+    /// It is not read; the caller's value is restored from the stack.
     Restored,
 }
 
 /// A kind with its offsets, as the tables have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FullRule {
-    /// How.
+    /// Its kind.
     pub kind: RuleKind,
     /// The first offset.
     pub a: i32,
@@ -97,7 +98,7 @@ impl FullRule {
 pub struct Rule(u32);
 
 impl Rule {
-    /// How.
+    /// Returns its kind.
     #[inline(always)]
     pub fn kind(self) -> RuleKind {
         match self.0 & 0xf {
@@ -114,25 +115,25 @@ impl Rule {
         }
     }
 
-    /// Whether it is one of the four plain kinds.
+    /// Returns whether it is one of the four plain kinds.
     #[inline(always)]
     pub fn is_plain(self) -> bool {
         self.0 & PLAIN != 0
     }
 
-    /// In a plain kind: whether the frame is addressed through rbp.
+    /// For a plain kind: returns whether the frame is addressed through rbp.
     #[inline(always)]
     pub fn base_is_bp(self) -> bool {
         self.0 & BASE_IS_BP != 0
     }
 
-    /// In a plain kind: whether rbp was saved.
+    /// For a plain kind: returns whether rbp was saved.
     #[inline(always)]
     pub fn saves_bp(self) -> bool {
         self.0 & SAVES_BP != 0
     }
 
-    /// What leaving has to do with rbp.
+    /// Returns how unwinding uses rbp.
     #[inline(always)]
     pub fn fp_use(self) -> FpUse {
         let plain = if self.saves_bp() { FpUse::Restored } else { FpUse::Preserved };
@@ -166,16 +167,17 @@ const CACHE_ENTRIES: usize = 1 << 16;
 
 static CACHE: [AtomicU64; CACHE_ENTRIES] = [const { AtomicU64::new(0) }; CACHE_ENTRIES];
 
-/// Where a program counter's rule is kept first; the other place is the neighbour in its pair. Call sites lie anywhere, so the low bits are as
-/// good as a hash, and are there at once: each frame of a walk waits for the one before it. (To have the call sites of a function in one
-/// cache line, by places of 2 to 16 bytes of code, brings nothing: cc1plus.)
+/// Returns the first index for a program counter's rule; the other one is its neighbour in the pair. Call sites lie
+/// anywhere, so the low bits are as good as a hash, and are available at once: each frame of a walk waits for the one
+/// before it. (Putting the call sites of a function into one cache line, by places of 2 to 16 bytes of code, is no
+/// faster: cc1plus.)
 #[inline(always)]
 fn place(pc: usize) -> usize {
     pc % CACHE_ENTRIES
 }
 
-/// The bits of a program counter that its place does not tell: 31 above it, and the lowest, by which the places of a pair differ. More
-/// than 32 for what is no address of a program, which matches no entry.
+/// Returns the bits of a program counter that its index does not determine: 31 above it, and the lowest, by which the
+/// places of a pair differ. More than 32 for an invalid address, which matches no entry.
 #[inline(always)]
 fn tag(pc: usize) -> u64 {
     ((pc / CACHE_ENTRIES * 2) | (pc % 2)) as u64
@@ -218,7 +220,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
         let is_free = first.load(Ordering::Relaxed) == 0;
         let entry = if is_free { first } else { at(&CACHE, place(pc) ^ 1) };
         entry.store(tag(pc) << 32 | u64::from(rule.0), Ordering::SeqCst);
-        // Code that went in the meantime had its rules taken out before this one came.
+        // The rules of code that was unloaded meanwhile were removed before this one was inserted.
         if unloads::since(pc) != generation {
             entry.store(0, Ordering::Relaxed);
         }
@@ -226,7 +228,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
     rule
 }
 
-/// What the tables say of a program counter whose rule is [`RuleKind::Wide`].
+/// Reads the unwind tables for a program counter whose rule is [`RuleKind::Wide`].
 #[inline(never)]
 pub fn full_at(pc: usize) -> Option<FullRule> {
     compile(&objects::find(pc)?, pc)
@@ -242,20 +244,20 @@ pub fn forget_vacated(generation: u64) {
     }
 }
 
-/// Reads the tables of an object; none when they do not cover `pc`. Out of line: its room on the program's stack and that of the
-/// look-up before it are not wanted at once.
+/// Reads the tables of an object; `None` if they do not cover `pc`. Not inlined, so that its stack usage and that of
+/// the look-up before it do not add up.
 #[inline(never)]
 fn compile(object: &Object, pc: usize) -> Option<FullRule> {
     let (row, is_signal) = cfi::row_at(object, pc)?;
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
 }
 
-/// What is known without a table: musl has none for the code to which a signal's handler returns. It is known by its instructions, as
-/// unwinders know it.
+/// Returns the rule of known code without a table: musl has none for the code to which a signal handler returns. It
+/// is recognised by its instructions, as other unwinders do.
 fn untold(object: &Object, pc: usize) -> Option<FullRule> {
     /// `mov rax, 15` and `syscall`.
     const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
-    /// In the kernel's `ucontext`, above which the handler's return address stood.
+    /// An offset in the kernel's `ucontext`, which begins just above the handler's return address.
     const SAVED_RSP: i32 = 160;
     let start = pc.wrapping_add(1);
     let is_within = start >= object.start && start.checked_add(SIGRETURN.len())? <= object.end;

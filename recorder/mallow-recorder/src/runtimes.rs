@@ -18,7 +18,7 @@ use core::ffi::{CStr, c_char};
 use core::sync::atomic::Ordering;
 use mallow_wire::shared::{FEATURE_HELPER_THREAD, FEATURE_RUNTIMES, RUNTIMES_VARIABLE};
 
-/// What `main` is called with.
+/// The arguments of `main`.
 #[repr(C)]
 #[derive(Debug)]
 pub struct MainArguments {
@@ -36,9 +36,9 @@ const SET_FLAGS: &[u8] = b"_ZN2v82V818SetFlagsFromStringEPKc";
 const NODE_FLAGS: [&CStr; 2] = [c"--perf-basic-prof", c"--interpreted-frames-native-stack"];
 /// V8 begins a log of its own beside the map, in the folder where the program works: this makes it a file without a name.
 const NODE_LOG_FLAGS: [&CStr; 2] = [c"--no-logfile-per-isolate", c"--logfile=+"];
-/// With any of these somebody else wants such a map. Underscores stand for dashes.
+/// With any of these another tool has requested such a map. Underscores stand for dashes.
 const NODE_MAPS: [&[u8]; 2] = [b"--perf-basic-prof", b"--perf-prof"];
-/// With any of these somebody else wants such a log.
+/// With any of these another tool has requested such a log.
 const NODE_LOGS: [&[u8]; 2] = [b"--prof", b"--log"];
 /// Since this is there (12.22, 14.17), Node is known to have all of these.
 const NODE_SINCE: &[u8] = b"napi_object_freeze";
@@ -46,12 +46,13 @@ const NODE_SINCE: &[u8] = b"napi_object_freeze";
 /// Frame pointers in compiled code, and a map of it when the program ends.
 const JAVA_WORDS: [&CStr; 3] =
     [c"-XX:+PreserveFramePointer", c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DumpPerfMapAtExit"];
-/// Frames of earlier versions are read from their own tables, so that they need not be asked for a map (and those before 17 know none).
+/// Frames of earlier versions are read from their own tables, so they need no map (and those before 17 cannot write
+/// one).
 const JAVA_SINCE: u32 = hotspot::VERSIONS[1] + 1;
-/// Which method and line an instruction belongs to, for all of them and not only where a call returns.
+/// Writes which method and line an instruction belongs to, for all instructions and not only at call sites.
 const JAVA_LINES_WORDS: [&CStr; 2] = [c"-XX:+UnlockDiagnosticVMOptions", c"-XX:+DebugNonSafepoints"];
 
-/// A runtime that can be asked.
+/// A runtime that can write symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runtime {
     Node,
@@ -66,7 +67,7 @@ fn runtime() -> Option<Runtime> {
     }
 }
 
-/// Whether this program is a runtime that can be asked, and the session wants it.
+/// Returns whether this program is such a runtime, and the session requests it.
 pub fn is_concerned() -> bool {
     process::is_ready() && process::header().features & FEATURE_RUNTIMES != 0 && runtime().is_some()
 }
@@ -76,7 +77,7 @@ pub fn is_concerned_in_samples() -> bool {
     runtime().is_some() && session::variable(RUNTIMES_VARIABLE).is_none()
 }
 
-/// Whether growth of single stacks is judged. A JVM compiles a method again and again, so that its stacks with that code in them come and go, and none of
+/// Returns whether growth of single stacks is judged. A JVM compiles a method again and again, so that its stacks with that code in them come and go, and none of
 /// them grows steadily.
 fn is_soaked() -> bool {
     process::header().features & FEATURE_HELPER_THREAD != 0
@@ -130,7 +131,7 @@ pub unsafe fn ask_in_samples(main: &mut MainArguments) -> bool {
     }
 }
 
-/// None when it was not asked, or when somebody else has.
+/// Returns `None` if it was not asked, or if another tool has.
 unsafe fn ask_node(main: &MainArguments) -> Option<()> {
     let mut function = None;
     elf::each_object(|object| {
@@ -158,7 +159,7 @@ unsafe fn ask_node(main: &MainArguments) -> Option<()> {
     Some(())
 }
 
-/// Whether a word begins with an option, written with dashes or with underscores.
+/// Returns whether a word begins with an option, written with dashes or with underscores.
 fn begins_with_flag(word: &[u8], flag: &[u8]) -> bool {
     let as_dash = |byte: &u8| if *byte == b'_' { b'-' } else { *byte };
     word.len() >= flag.len() && word.iter().map(as_dash).zip(flag).all(|(byte, own)| byte == *own)
@@ -171,7 +172,7 @@ unsafe fn ask_java(main: &mut MainArguments, ours: &[&CStr]) -> Option<()> {
         // SAFETY: the list's entries are strings.
         unsafe { CStr::from_ptr(*entry) == word }
     };
-    // A launcher that starts itself anew hands ours on.
+    // A launcher that restarts itself passes our option on.
     if list.len() > ours.len() && list.iter().skip(1).zip(ours).all(|(entry, word)| is(entry, word)) {
         return Some(());
     }
@@ -233,7 +234,7 @@ unsafe fn listed<'a>(list: Strings) -> &'a [*const c_char] {
     }
 }
 
-/// Memory for a list of strings, zeroed. It is never given back: the program may keep pointers into it.
+/// Memory for a list of strings, zeroed. It is never unmapped: the program may keep pointers into it.
 #[derive(Clone, Copy)]
 struct Room {
     at: *mut u8,

@@ -12,7 +12,7 @@ const SECCOMP_MODE_FILTER: u64 = 2;
 const SECCOMP_SET_MODE_STRICT: u64 = 0;
 const SECCOMP_SET_MODE_FILTER: u64 = 1;
 
-/// What a call is about to do to its thread.
+/// How a system call is about to restrict its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// Nothing.
@@ -26,7 +26,8 @@ pub enum Door {
     Rights,
 }
 
-/// What `prctl` with these arguments does. A filter that lies nowhere is not set: libraries ask in this way what the kernel knows.
+/// Returns the effect of `prctl` with these arguments. A filter at a null address is not set: libraries probe in this
+/// way what the kernel supports.
 pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Door {
     match (option, value) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Door::Closed,
@@ -36,15 +37,15 @@ pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Door {
     }
 }
 
-/// Whether a system call ends the process, which strict mode lets a thread do in this way only. Every call of `syscall` asks, so
-/// the thread is looked at for one number alone.
+/// Returns whether a system call ends the process, which a thread in strict mode can do in this way only. Every call
+/// of `syscall` runs this, so the thread is checked for one number only.
 pub fn is_exit(number: u64, is_main_thread: impl FnOnce() -> bool) -> bool {
     const SYS_EXIT: u64 = 60;
     const SYS_EXIT_GROUP: u64 = 231;
     number == SYS_EXIT_GROUP || number == SYS_EXIT && is_main_thread()
 }
 
-/// What a system call with this number and these arguments does.
+/// Returns the effect of a system call with this number and these arguments.
 pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Door {
     match (number, first) {
         (SYS_PRCTL, _) => of_prctl(first, second, third),

@@ -1,23 +1,24 @@
-//! The script that a thread runs: its frames, as a stack of their own beside the native one.
+//! Script frames: the stack of a thread's script, beside its native stack.
 //!
-//! A runtime that runs scripts keeps its own frames. When its module is first met on a native stack ([`meet`]) a reader is chosen that knows
-//! where this version keeps them; from then on every event of a thread that runs a script has both stacks ([`with_script`]). Nothing of
-//! the program is called but what reads a word, nothing is locked or allocated, nothing is configured. Of a version that nobody knows the
-//! native stacks are recorded as ever, and the log says why.
+//! A runtime that runs scripts keeps its own frames. When its module is first seen on a native stack ([`meet`]), a reader is
+//! chosen that knows this version's layout of frames; from then on every event of a thread that runs a script has both stacks
+//! ([`with_script`]). The reader calls nothing of the program except functions that read a word, takes no lock, allocates
+//! nothing and configures nothing. For an unknown version only native stacks are recorded, and the log says why.
 //!
-//! - [`code_log`]: pieces of code as numbers, and what they are;
-//! - [`memo`]: the script's stack, by comparing it with the last one;
-//! - [`interpreter`]: which code interprets;
-//! - [`cpython`], [`ruby`]: the readers. Another runtime is another reader, behind [`memo::Frames`];
-//! - [`hotspot`]: frames of Java, which are no list of their own but part of the native stack: a walk asks for them. By what the JVM
-//!   says of itself ([`vm_tables`]), what lies in its heaps of code ([`hotspot_code`]), and what was found there before
+//! - [`code_log`]: numbers for code objects, and what they are;
+//! - [`memo`]: the script's stack, reusing what is unchanged of the last one;
+//! - [`interpreter`]: which native code is the interpreter;
+//! - [`cpython`], [`ruby`]: the readers. A reader for another runtime implements [`memo::Frames`];
+//! - [`hotspot`]: frames of Java, which are not a list of their own but part of the native stack: a stack walk asks for them. It
+//!   uses the JVM's exported tables ([`vm_tables`]), the contents of its code heaps ([`hotspot_code`]), and a cache of both
 //!   ([`remembered`]);
-//! - [`sampled`]: a script's frames at any instruction, for a signal handler: there is no memo, and nothing is read that the kernel has not checked
-//!   ([`checked`]).
+//! - [`sampled`]: reads script frames at any instruction, for a signal handler: it has no memo, and reads only memory that the
+//!   kernel has checked ([`checked`]).
 //!
-//! A call that interrupts another one of ours, such as a signal handler's, has its native stack alone.
+//! A call that interrupts another one of ours, such as a signal handler's, has its native stack only.
 
-/// What is done for the version whose frames are read, with its offsets as a part of the code: for one of CPython's or one of Ruby's.
+/// Dispatches to the code for the version whose frames are read, with its offsets as constants: one of CPython's or
+/// one of Ruby's.
 macro_rules! by_reader {
     ($v:ident => $python:expr, $ruby:expr) => {
         match READER.load(Ordering::Relaxed) {
@@ -65,9 +66,9 @@ use mallow_wire::shared::MODE_RECORD;
 use memo::{Frames, ScriptMemo};
 use ruby::Ruby;
 
-/// No module of a runtime was met.
+/// No module of a runtime was seen.
 const NONE: u32 = 0;
-/// One was met, and its reader is being made ready.
+/// One was seen, and its reader is being prepared.
 const MEETING: u32 = 1;
 /// It is to be seen whether the frames lie where they should.
 const UNTRIED: u32 = 2;
@@ -80,12 +81,12 @@ static STATE: AtomicU32 = AtomicU32::new(NONE);
 
 /// The module may be unloaded: it was not there when the program started.
 static MAY_GO: AtomicBool = AtomicBool::new(false);
-/// Where the module that was there lies; 0 when there was none.
+/// Where that module was mapped; 0 if there was none.
 static STARTED_WITH: AtomicUsize = AtomicUsize::new(0);
-/// Unloads under way while it may go: its functions are not called then.
+/// Unloads in progress that may remove it: its functions are not called then.
 static UNLOADS: AtomicU32 = AtomicU32::new(0);
 
-/// What was met, for the logs of forked children.
+/// The runtime that was seen, for the logs of forked children.
 struct MetRuntime(UnsafeCell<Met>);
 
 // SAFETY: written once, by the thread that brought the state to `MEETING`, and read when it has gone on.
@@ -94,7 +95,7 @@ unsafe impl Sync for MetRuntime {}
 static MET: MetRuntime =
     MetRuntime(UnsafeCell::new(Met { runtime: 0, version: 0, unread: READ, interpreter: [[0; 2]; 2] }));
 
-/// Which reader it is: the place of its layout among those of Python, with those of Ruby behind them.
+/// The reader's index: that of its layout among those of Python, followed by those of Ruby.
 static READER: AtomicUsize = AtomicUsize::new(0);
 const RUBY: usize = cpython::LAYOUTS.len();
 const _: () = assert!(RUBY == 7 && ruby::LAYOUTS.len() == 2, "`by_reader` has an arm for each");
@@ -110,14 +111,14 @@ pub fn note_loaded() {
     });
 }
 
-/// A block is about to be freed: it may be one of a runtime's that stands for something.
+/// Called before a block is freed: it may be an object of the runtime that has a number.
 #[inline(always)]
 pub fn freed(block: usize) {
     code_log::freed(block);
 }
 
-/// Something is about to be unloaded. If it is the runtime, its functions must not be called any more. A thread that is in one of them
-/// at this moment, as another unloads the interpreter that it runs on, is the doubt that remains.
+/// Called before something is unloaded. If it is the runtime, its functions must not be called any more. Known limit:
+/// a thread that is in one of them at this moment, as another unloads the interpreter that it runs on.
 pub fn before_unload() {
     if MAY_GO.load(Ordering::Acquire) {
         UNLOADS.fetch_add(1, Ordering::SeqCst);
@@ -130,7 +131,7 @@ pub fn after_unload() {
         return;
     }
     if !cpython::is_loaded() {
-        // Another one may come.
+        // Another one may be loaded later.
         MAY_GO.store(false, Ordering::Release);
         STATE.store(NONE, Ordering::Release);
         code_log::forget_all();
@@ -140,7 +141,7 @@ pub fn after_unload() {
     }
 }
 
-/// A module was met on a stack. The first that is a runtime's is the one whose frames are read.
+/// Called when a module is first seen on a stack. The first one of a known runtime is the one whose frames are read.
 pub fn meet(object: &Object) {
     if process::header().mode != MODE_RECORD {
         return;
@@ -218,7 +219,7 @@ pub unsafe fn inherit(shared: *mut u8) {
     }
 }
 
-/// The node of a native stack with that of the script that the calling thread runs, if it runs one.
+/// Returns the node of a native stack paired with that of the script that the calling thread runs, if it runs one.
 ///
 /// # Safety
 /// The memo is the calling thread's, and no other call on it is under way.
@@ -267,7 +268,7 @@ unsafe fn paired(native: u32, memo: *mut ScriptMemo, frames: &impl Frames) -> u3
     }
 }
 
-/// Whether frames are read from now on: when the first stack of the process is what it should be.
+/// Returns whether frames are read from now on: when the first stack of the process is what it should be.
 #[cold]
 fn is_tried(native: u32, memo: *mut ScriptMemo) -> bool {
     if STATE.load(Ordering::Acquire) != UNTRIED || process::is_filtered() {
@@ -281,7 +282,7 @@ fn met() -> Met {
     unsafe { *MET.0.get() }
 }
 
-/// Whether frames are read from now on.
+/// Returns whether frames are read from now on.
 #[cold]
 fn settle(stage: Stage) -> bool {
     let (unread, interpreter) = match stage {

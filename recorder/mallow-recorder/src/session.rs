@@ -1,4 +1,4 @@
-//! What the environment says about the collector that wants to hear of this process.
+//! Parses the environment variables that name the collector's session.
 
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
@@ -11,9 +11,9 @@ global_asm!(".weak environ");
 /// A list of strings that ends with a null pointer, as an environment is.
 pub type Strings = *const *const c_char;
 
-/// What the environment says about the collector.
+/// The session of the collector, from the environment.
 pub(crate) struct Session {
-    /// As it stands in the environment: there is no room for a copy on a small stack.
+    /// A reference into the environment: there is no room for a copy on a small stack.
     pub(crate) name: &'static [u8],
     /// The file at which only the user who records may connect; empty for none.
     pub(crate) path: &'static [u8],
@@ -73,8 +73,8 @@ pub fn variable(name: &str) -> Option<&'static [u8]> {
 /// The environment as the loader handed it to us; null when it did not.
 static AT_START: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Notes the environment that the loader hands to those whom it sets up. It holds while libc has not set its own variable: a library that is
-/// set up before all others, as ours is, comes before libc too.
+/// Stores the environment that the loader passes to the objects that it initialises. It is used while libc has not
+/// set its own variable: a library that is initialised before all others, as ours is, precedes libc too.
 pub fn note_environment(list: Strings) {
     AT_START.store(list.cast_mut(), Ordering::Relaxed);
 }
@@ -87,7 +87,7 @@ pub fn environ() -> Option<*const *const c_char> {
     (!environ.is_null()).then_some(environ.cast_const())
 }
 
-/// Libc's variable; null when nobody defines it.
+/// Returns libc's variable; null if no object defines it.
 fn environ_variable() -> *mut *mut *const c_char {
     let variable: *mut *mut *const c_char;
     // SAFETY: reads the global offset table, so that an executable's own copy of the variable is found; 0

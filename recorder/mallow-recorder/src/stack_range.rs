@@ -1,12 +1,12 @@
-//! Where a thread's own stack lies.
+//! Determines the bounds of a thread's own stack.
 //!
 //! The memo reads words that were on the stack during an earlier call, so it must know that they are still
-//! mapped: true for everything between the stack pointer and the upper end of the thread's own stack, and for
-//! no other memory. The range is therefore taken only where its ends are certain: the kernel's `[stack]` for
-//! the main thread; for others a mapping with the thread's control block at its upper end, as glibc and musl lay stacks out. Its lower end is where
-//! glibc's own record of the block says, which stands in the control block, since a stack without a guard (a JVM makes its own ones later) may have
-//! other memory next to it in the same mapping; without such a record, a guard below the mapping. Elsewhere the range is empty, and stacks are walked
-//! from scratch each time.
+//! mapped. That is true for everything between the stack pointer and the upper end of the thread's own stack, and for
+//! no other memory. The range is therefore used only where its bounds are certain: the kernel's `[stack]` for
+//! the main thread; for others a mapping with the thread's control block at its upper end, as glibc and musl lay stacks out. Its
+//! lower end is what glibc has recorded in the control block, since a stack without a guard (a JVM makes its own guards later)
+//! may have other memory next to it in the same mapping; without such a record, it is a guard below the mapping. Otherwise the
+//! range is empty, and stacks are walked from scratch each time.
 
 use crate::bounds::first;
 use crate::sys;
@@ -53,7 +53,7 @@ pub(crate) struct Mapping {
 }
 
 impl StackRange {
-    /// Whether `address` lies in the range.
+    /// Returns whether `address` lies in the range.
     #[inline(always)]
     pub fn holds(&self, address: usize) -> bool {
         address.wrapping_sub(self.start) < self.end - self.start
@@ -103,9 +103,10 @@ fn judge(
     })
 }
 
-/// Where the block of memory begins that glibc took for the thread whose control block begins at `from`. Its offset in there differs from
-/// version to version, so it is looked for: three words, which are where the block begins, its length, and that of its guard. The block ends just
-/// behind the control block, and `sp` lies in it. None where there is no such record, or more than one.
+/// Returns where the block of memory begins that glibc allocated for the thread whose control block begins at `from`.
+/// The offset of that record differs from version to version, so it is searched for: three words, which are the
+/// block's address, its length, and that of its guard. The block ends just after the control block, and contains
+/// `sp`. `None` if there is no such record, or more than one.
 ///
 /// # Safety
 /// The memory between `from` and `end` can be read.
@@ -162,7 +163,7 @@ fn query_one(fd: i32, address: usize) -> Option<Mapping> {
     })
 }
 
-/// Reads the mappings as text until the one around `sp`; gives the one below it too.
+/// Parses the mappings until the one around `sp`; returns the one below it too.
 fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
     let (mut below, mut found) = (Mapping::default(), Mapping::default());
     each_mapping(fd, |mapping| {
@@ -176,7 +177,7 @@ fn parse(fd: i32, sp: usize) -> (Mapping, Mapping) {
     (below, found)
 }
 
-/// Visits the lines of `/proc/self/maps`, lowest address first, until `visit` gives true.
+/// Visits the lines of `/proc/self/maps`, lowest address first, until `visit` returns true.
 pub(crate) fn each_mapping(fd: i32, mut visit: impl FnMut(Mapping) -> bool) {
     let Some(mut scratch) = sys::Scratch::map() else { return };
     let buffer = scratch.bytes();
@@ -261,14 +262,14 @@ mod tests {
             let recorded = |from, end| unsafe { block_start(from, end, sp) };
             let parsed = judge(sp, below, mapping, tls::control_block(), recorded);
             assert!(parsed.holds(sp));
-            // With a guard both ways say the same.
+            // With a guard both methods agree.
             assert_eq!(recorded(tls::control_block(), mapping.end), Some(parsed.start));
             assert_eq!(StackRange::of_this_thread(sp), parsed);
         };
         std::thread::spawn(check).join().unwrap();
     }
 
-    /// As a JVM's, which has guards of its own making, later: no mapping says where such a stack ends.
+    /// As a JVM's, which makes guards of its own later: no mapping shows where such a stack ends.
     #[test]
     fn a_stack_without_a_guard_has_the_bounds_of_its_block() {
         use core::ffi::c_void;

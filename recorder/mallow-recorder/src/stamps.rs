@@ -1,20 +1,21 @@
-//! Which events read the time stamp counter.
+//! Decides which events get a time stamp, i.e. read the time stamp counter.
 //!
-//! Reading it costs half of what an event costs. Stamps put the events of several threads in order; while one thread alone has
-//! recorded, its ring does, and a stamp now and then tells the time. [`mallow_wire::shared::Order`] says which it is. A thread looks
-//! at it where it would read the counter: behind the allocator's answer to an allocation, before the allocator gets a
-//! block to free.
+//! Reading it is half of an event's cost. Stamps put the events of several threads in order; while one thread alone has
+//! recorded, its ring is the order, and an occasional stamp tells the time. [`mallow_wire::shared::Order`] says which case
+//! applies. A thread reads it where it would read the counter: after the allocator has returned a new block, or before the
+//! allocator gets a block to free.
 //!
-//! - The order is this thread's and busy, and the collector has made no pass since the thread's last stamp, which is few events ago:
-//!   no stamp. The collector takes the time of the event before. A thread that is not busy stamps every event: there the time
-//!   between two of them is worth more than what the stamp costs.
-//! - It is another thread's: it becomes nobody's, for ever, before this event is written. From then on every event has a stamp.
+//! - The order is this thread's and busy, and the collector has made no pass since the thread's last stamp, which is few events
+//!   ago: no stamp. The collector uses the time of the event before. A thread that is not busy stamps every event: there the time
+//!   between two events is worth more than the cost of a stamp.
+//! - The order is another thread's: it is set to nobody's, for ever, before this event is written. From then on every event has a
+//!   stamp.
 //!
-//! Let `e` be an event of thread A without a stamp, and `f` one of thread B. If `f` led to `e`, through the program or through an address that
-//! the allocator gave again, then B had changed the order before, and A, which looked later, would have stamped. So no event
-//! without a stamp has a cause in another ring, and it may stand as early as the one before it. If `e` led to `f`, then `e`
-//! was written before `f` was stamped, and a time that is too early leaves it before `f`. Both hold for a channel's next owner: the
-//! thread before it has ended.
+//! Let `e` be an event of thread A without a stamp, and `f` one of thread B. If `f` led to `e`, through the program or through an
+//! address that the allocator reused, then B had changed the order before, and A, which read it later, would have stamped. So
+//! no event without a stamp has a cause in another ring, and it may be placed as early as the one before it. If `e` led to `f`,
+//! then `e` was written before `f` was stamped, and a time that is too early keeps it before `f`. Both hold for a channel's next
+//! owner: the thread before it has ended.
 
 use crate::process;
 use core::arch::x86_64::_rdtsc;
@@ -24,8 +25,8 @@ use mallow_wire::shared::{ORDER_BUSY, ORDER_MANY, order_owner, with_order_owner}
 /// How many events in a row may go without a stamp.
 const UNSTAMPED_MAX: u32 = 16;
 
-/// What a thread knows of the order. A signal handler may change it between any two instructions: then at worst some events
-/// more go without a stamp while the order is this thread's.
+/// A thread's cached state of the order. A signal handler may change it between any two instructions: then at worst
+/// some events more have no stamp while the order is this thread's.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Stamps {
@@ -38,7 +39,7 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Of the thread that owns the channel of this index.
+    /// Returns the state of the thread that owns the channel of this index.
     pub const fn of_channel(index: u32) -> Stamps {
         Stamps { seen: AtomicU64::new(0), left: AtomicU32::new(0), own: index + 1 }
     }
@@ -53,7 +54,7 @@ impl Stamps {
         unsafe { _rdtsc() }
     }
 
-    /// Whether the event at hand needs no stamp.
+    /// Returns whether the event at hand needs no stamp.
     #[inline(always)]
     fn goes_without(&self, order: &AtomicU64) -> bool {
         let now = order.load(Ordering::Relaxed);
@@ -68,7 +69,7 @@ impl Stamps {
         false
     }
 
-    /// Takes the order, or takes it away from another thread.
+    /// Sets the order to this thread, or to nobody if another thread has it.
     #[cold]
     #[inline(never)]
     fn enter(&self, order: &AtomicU64, mut now: u64) {

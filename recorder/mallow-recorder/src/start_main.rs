@@ -28,12 +28,12 @@ pub fn main() -> usize {
     MAIN.load(Ordering::Relaxed)
 }
 
-/// Exports `__libc_start_main`. `$is_wanted` says whether there is something to do, `$work` does it: it is given the stack and frame pointers of libc's
-/// call, and what `main` is called with, which it may change.
+/// Exports `__libc_start_main`. `$is_wanted` returns whether there is something to do, `$work` does it: it gets the
+/// stack and frame pointers of libc's call, and the arguments of `main`, which it may change.
 #[macro_export]
 macro_rules! export_start_main {
     ($is_wanted:path, $work:path) => {
-        /// `__libc_start_main`: all of its arguments go on, the first one perhaps exchanged.
+        /// `__libc_start_main`: all of its arguments are passed on, the first one possibly replaced.
         ///
         /// # Safety
         /// As the function that it stands for, which is called by the program's entry alone.
@@ -57,7 +57,7 @@ macro_rules! export_start_main {
             )
         }
 
-        /// Gives the address to call as `main`.
+        /// Returns the address to call as `main`.
         unsafe extern "C" fn exchange_main(main: usize) -> usize {
             if !$is_wanted() {
                 return main;
@@ -70,7 +70,7 @@ macro_rules! export_start_main {
             $crate::start_main::real()
         }
 
-        /// Stands for `main`.
+        /// Called instead of `main`.
         #[unsafe(naked)]
         unsafe extern "C" fn entered_main() {
             ::core::arch::naked_asm!(

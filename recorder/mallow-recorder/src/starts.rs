@@ -15,11 +15,11 @@ use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
 
-/// How the library's file name begins.
+/// The first bytes of the library's file name.
 const LIBRARY: &[u8] = b"libmallow_preload";
 const PRELOADS: &[u8] = b"LD_PRELOAD=";
 
-/// Where a program is looked for.
+/// Where a program is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Search {
     /// At its path.
@@ -59,23 +59,25 @@ impl Start {
         Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
     }
 
-    /// Whether the program's environment has to lose the library: it would fail or complain because of it.
+    /// Returns whether the program's environment has to lose the library: it would fail or complain because of it.
     pub fn loses_library(&self) -> bool {
         matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE)
     }
 
-    /// Leaves a note for the collector: the program takes the place of process `pid`.
+    /// Writes a note for the collector: the program replaces the image of process `pid`.
     pub fn note(&mut self, pid: u32) -> Option<&'static StartNote> {
-        // The memory goes with the end of this call: a program that takes over in a `vfork` child leaves it to the parent.
+        // The memory is released at the end of this call: a program that a `vfork` child executes leaves it to the
+        // parent.
         let mut path = self.path.take();
         let name = path.as_mut().and_then(|path| path.bytes().get(..self.path_bytes)).unwrap_or(&[]);
         write(pid, self.time_ns, self.network, self.found, name)
     }
 
-    /// Takes a note back, because the start has failed.
+    /// Withdraws a note, because the start has failed.
     pub fn failed(&mut self, pid: u32, note: Option<&'static StartNote>) {
         let Some(note) = note else { return };
-        // Whoever reads it a moment later finds another program's note, or none. Nobody has seen this one, unless it is gone.
+        // A reader that comes a moment later finds another program's note, or none. Nobody has read this one, unless
+        // it is gone.
         let is_ours = note.time_ns.load(Ordering::Relaxed) == self.time_ns
             && note.pid.load(Ordering::Relaxed) == pid
             && note
@@ -114,7 +116,7 @@ fn write(pid: u32, time_ns: u64, network: u64, found: u32, path: &[u8]) -> Optio
     Some(note)
 }
 
-/// Writes the program's path and a zero behind it; gives its length. A name that is in no folder stays as it is.
+/// Writes the program's path and a zero byte; returns its length. A name that is in no folder is unchanged.
 fn find(name: &[u8], folders: Option<&[u8]>, path: &mut sys::Scratch) -> usize {
     let folders = folders.filter(|_| !name.is_empty() && !name.contains(&b'/'));
     for folder in folders.unwrap_or(b"").split(|byte| *byte == b':').filter(|folder| !folder.is_empty()) {
@@ -127,7 +129,7 @@ fn find(name: &[u8], folders: Option<&[u8]>, path: &mut sys::Scratch) -> usize {
     join(&[name], path)
 }
 
-/// The parts one behind the other; 0 when they do not fit.
+/// Joins the parts; returns 0 if they do not fit.
 fn join(parts: &[&[u8]], path: &mut sys::Scratch) -> usize {
     let mut at = 0;
     for part in parts.iter().chain(&[&b"\0"[..]]) {
@@ -141,7 +143,7 @@ fn join(parts: &[&[u8]], path: &mut sys::Scratch) -> usize {
     at - 1
 }
 
-/// What stands against the program's being recorded.
+/// Returns why the program cannot be recorded.
 unsafe fn found(path: &CStr, environment: Strings) -> u32 {
     if let Some(reason) = in_file(path) {
         return reason;
@@ -163,7 +165,7 @@ unsafe fn found(path: &CStr, environment: Strings) -> u32 {
     }
 }
 
-/// What the program's file says.
+/// Returns what the program's file says.
 fn in_file(path: &CStr) -> Option<u32> {
     let file = sys::open_read(path);
     if file < 0 {
@@ -194,7 +196,7 @@ fn leaves_no_room() -> bool {
         || sys::open_files_max() < FILES_MIN
 }
 
-/// The network namespace: the collector's door is in one of them.
+/// The network namespace: the collector's socket is in one of them.
 fn network() -> u64 {
     sys::file_number(c"/proc/self/ns/net").unwrap_or(0)
 }

@@ -1,19 +1,19 @@
-//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's channel. No event of a busy thread
-//! writes what another thread writes.
+//! Counting without a collector: sizes of live blocks in a shadow of the heap, sums in the thread's channel. No event of a busy
+//! thread writes to memory that another thread writes.
 //!
 //! `free` does not say how large the block was. A shadow does: four bytes for each granule of address
-//! space, a granule being the distance at which the allocator can place two blocks: 32 bytes for glibc, whose smallest block takes
-//! as many, and 8 for those that are not known. Operators `new` that do not go by `malloc` have a shadow of their own. The word of a
-//! block's first granule holds
+//! space. A granule is the distance at which the allocator can place two blocks: 32 bytes for glibc, whose smallest block is
+//! that large, and 8 for unknown allocators. Operators `new` that do not call `malloc` have a shadow of their own. The word of a
+//! block's first granule contains
 //!
 //! ```text
 //! 31        24 23                    0
-//! |   tag     |       size + 1        |     size + 1 = 0xff_ffff: the size stands in the next two words
+//! |   tag     |       size + 1        |     size + 1 = 0xff_ffff: the size is in the next two words
 //! ```
 //!
-//! where the tag is the owning thread's. A block large enough for the second form owns the granules behind
+//! where the tag identifies the owning thread. A block large enough for the second form owns the granules after
 //! its first. A word of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
-//! time, cost memory where the heap is, and are empty in a forked child.
+//! time, use memory only where the heap is, and are empty in a forked child.
 
 use crate::elf;
 use crate::process;
@@ -27,7 +27,7 @@ const REGION_BITS: u32 = 30;
 const REGION_COUNT: usize = 1 << (47 - REGION_BITS);
 const SIZE_MASK: u32 = 0xff_ffff;
 
-/// Where a block comes from.
+/// The allocator of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heap {
     /// The functions of C's malloc family.
@@ -126,7 +126,7 @@ impl Shadow {
     }
 }
 
-/// The granule of the blocks that `malloc` gives: whoever has this symbol beside it is glibc.
+/// The granule of blocks of `malloc`: glibc is recognised by this symbol beside it.
 fn granule_bits_of_malloc() -> u32 {
     let own = core::ptr::from_ref(&OF_MALLOC) as usize;
     match elf::next_definition(c"malloc", own) {
@@ -167,7 +167,7 @@ pub unsafe fn freed(thread: *mut Thread, heap: Heap, address: usize) {
     unsafe { freed_aside(thread, address, set_aside(heap, address)) };
 }
 
-/// What the shadow knew of a block.
+/// What the shadow stores of a block.
 #[derive(Clone, Copy, Debug)]
 pub struct ShadowBlock {
     size: u64,
@@ -181,14 +181,14 @@ pub fn set_aside(heap: Heap, address: usize) -> Option<ShadowBlock> {
     forget(heap, address).or_else(|| forget_other(heap, address)).map(|(size, tag)| ShadowBlock { size, tag })
 }
 
-/// Puts a block back that was not freed after all.
+/// Restores a block that was not freed after all.
 pub fn put_back(heap: Heap, address: usize, known: Option<ShadowBlock>) {
     if let Some(known) = known {
         remember(heap, address, known.size as usize, known.tag);
     }
 }
 
-/// Counts the free of a block that was set aside.
+/// Counts the free of a block whose shadow was removed before the call.
 ///
 /// # Safety
 /// `thread` is this thread's state.
@@ -241,7 +241,7 @@ fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
     }
 }
 
-/// A library may give blocks by `malloc` and take them back by a function of its own, or the other way round.
+/// A library may allocate blocks by `malloc` and free them by a function of its own, or the other way round.
 #[cold]
 #[inline(never)]
 fn forget_other(heap: Heap, address: usize) -> Option<(u64, u8)> {
@@ -270,13 +270,13 @@ fn forget(heap: Heap, address: usize) -> Option<(u64, u8)> {
     }
 }
 
-/// Adds to the live sum and moves the peak. While one thread is alone it keeps the sum in its own channel. From the second
-/// thread's first call on everybody keeps a balance of its own and publishes it in the header when it has moved by the slack; the sum
-/// is what the header and the first channel hold, and no balance is lost at the switch, because nobody but the first thread ever
-/// writes its channel.
+/// Adds to the live sum and updates the peak. While only one thread counts, it keeps the sum in its own channel. From
+/// the second thread's first call on, each thread keeps a balance of its own and publishes it in the header when it
+/// has changed by the slack. The sum is the header's plus the first channel's, and no balance is lost at the switch,
+/// because only the first thread ever writes its channel.
 ///
-/// Sums are exact whenever balances are added. The peak is the highest *published* sum: at each moment that differs from the true
-/// one by the balances, each of them at most its channel's slack, and so do their maxima.
+/// Sums are exact whenever balances are added. The peak is the highest *published* sum: at each moment that differs
+/// from the true one by the balances, each of them at most its channel's slack, and so do their maxima.
 #[inline(always)]
 fn grow(counters: &Counters, size: u64) {
     let header = process::header();
@@ -311,7 +311,8 @@ fn add_unpublished(counters: &Counters, bytes: u64, blocks: u64) {
     }
 }
 
-/// Moves a thread's balance into the header. A signal handler that comes in between finds a balance that is whole or zero.
+/// Adds a thread's balance to the header. A signal handler that runs in between finds a balance that is whole or
+/// zero.
 #[cold]
 #[inline(never)]
 fn publish(header: &Header, counters: &Counters) {
@@ -338,8 +339,8 @@ fn publish(header: &Header, counters: &Counters) {
     }
 }
 
-/// How far a thread's balance may go: all threads together by a 4096th of the peak, or by 256 bytes each where that is more. A thread that
-/// does little publishes everything: there the peak is exact.
+/// Returns how large a thread's balance may be: all threads together a 4096th of the peak, or 256 bytes each if that
+/// is more. A thread that does little publishes everything: there the peak is exact.
 fn slack_bytes(peak_bytes: u64, channels: u32, publications: u64) -> u64 {
     const EXACT_PUBLICATIONS: u64 = 4096;
     if publications < EXACT_PUBLICATIONS {

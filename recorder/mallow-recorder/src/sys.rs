@@ -75,7 +75,7 @@ pub struct Scratch(*mut u8);
 impl Scratch {
     const BYTES: usize = 4096;
 
-    /// A zeroed page; none when the kernel gives no memory.
+    /// Maps a zeroed page; `None` if the kernel has no memory.
     pub fn map() -> Option<Scratch> {
         let at = map_private(Scratch::BYTES);
         (!at.is_null()).then_some(Scratch(at))
@@ -95,7 +95,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Keeps addresses that nobody may use. Null when the kernel refuses.
+/// Reserves address space. Null if the kernel refuses.
 pub fn map_reserved(bytes: usize) -> *mut u8 {
     const NONE: usize = 0;
     const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
@@ -104,10 +104,10 @@ pub fn map_reserved(bytes: usize) -> *mut u8 {
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
 }
 
-/// Maps a file, private and executable, over addresses that are kept; false when the kernel refuses.
+/// Maps a file, private and executable, over reserved addresses; returns false if the kernel refuses.
 ///
 /// # Safety
-/// They are kept by [`map_reserved`], and nobody else has been given them.
+/// They are reserved by [`map_reserved`], and nobody else uses them.
 pub unsafe fn map_code_over(fd: i32, address: usize, bytes: usize) -> bool {
     const READ_EXECUTE: usize = 1 | 4;
     const PRIVATE_FIXED: usize = 0x2 | 0x10;
@@ -136,10 +136,10 @@ pub fn map_code(fd: i32, address: usize, bytes: usize) -> Result<*mut u8, isize>
     Ok(at as *mut u8)
 }
 
-/// Lets mapped code be written, as well as read and executed, or ends that.
+/// Makes mapped code writable, as well as readable and executable, or ends that.
 ///
 /// # Safety
-/// `at..at + bytes` are whole pages of code, for which reading and executing is what they had.
+/// `at..at + bytes` are whole pages of code that were readable and executable.
 pub unsafe fn make_code_writable(at: usize, bytes: usize, writable: bool) -> isize {
     let protection = if writable { 1 | 2 | 4 } else { 1 | 4 };
     // SAFETY: by contract.
@@ -155,7 +155,7 @@ pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
 }
 
-/// Gives a mapping back.
+/// Unmaps a mapping.
 ///
 /// # Safety
 /// `at..at + bytes` is a mapping of ours that nobody uses any more.
@@ -218,7 +218,7 @@ pub fn memfd_create(name: &core::ffi::CStr) -> isize {
     unsafe { call(MEMFD_CREATE, [name.as_ptr() as usize, CLOEXEC | ALLOW_SEALING, 0, 0, 0, 0]) }
 }
 
-/// Makes a file in memory keep its length for ever, so that whoever maps it cannot be made to fault.
+/// Seals the length of a file in memory, so that it cannot be truncated under a mapping of it.
 pub fn seal_length(fd: i32) -> bool {
     const ADD_SEALS: usize = 1033;
     const SEAL: usize = 1;
@@ -278,7 +278,7 @@ pub fn open_own_memory() -> isize {
     unsafe { call(OPENAT, [AT_FDCWD, path.as_ptr() as usize, READ_WRITE_CLOEXEC, 0, 0, 0]) }
 }
 
-/// Whether the processor keeps return addresses apart for this thread, and lets no function return elsewhere.
+/// Returns whether the processor keeps return addresses apart for this thread, and lets no function return elsewhere.
 pub fn has_shadow_stack() -> bool {
     const ARCH_SHSTK_STATUS: usize = 0x5005;
     let mut features = 0u64;
@@ -287,7 +287,7 @@ pub fn has_shadow_stack() -> bool {
     answer == 0 && features != 0
 }
 
-/// How many threads this process has; none when the kernel does not say.
+/// Returns how many threads this process has; `None` if the kernel does not say.
 pub fn thread_count() -> Option<u64> {
     let mut stat: Stat = [0; 18];
     let path = c"/proc/self/task";
@@ -297,21 +297,21 @@ pub fn thread_count() -> Option<u64> {
     (answer == 0).then(|| stat[2].saturating_sub(2))
 }
 
-/// Whether a file is there and may be executed.
+/// Returns whether a file is there and may be executed.
 pub fn is_executable(path: &core::ffi::CStr) -> bool {
     const EXECUTE: usize = 1;
     // SAFETY: the path is a valid string for the call's duration.
     unsafe { call(ACCESS, [path.as_ptr() as usize, EXECUTE, 0, 0, 0, 0]) == 0 }
 }
 
-/// Whether a file is there and may be read.
+/// Returns whether a file is there and may be read.
 pub fn is_readable_file(path: &core::ffi::CStr) -> bool {
     const READ_IT: usize = 4;
     // SAFETY: as in `is_executable`.
     unsafe { call(ACCESS, [path.as_ptr() as usize, READ_IT, 0, 0, 0, 0]) == 0 }
 }
 
-/// `struct stat`: 144 bytes, of which the number (word 1), mode and user (word 3), and group (word 4) are looked at.
+/// `struct stat`: 144 bytes, of which the number (word 1), mode and user (word 3), and group (word 4) are read.
 type Stat = [u64; 18];
 
 /// The number of a file.
@@ -322,7 +322,7 @@ pub fn file_number(path: &core::ffi::CStr) -> Option<u64> {
     (answer == 0).then_some(stat[1])
 }
 
-/// Whether an open file gives who executes it another user or group.
+/// Returns whether executing an open file changes the user or group (setuid, setgid).
 pub fn gives_rights(fd: i32) -> bool {
     const SETUID: u64 = 0o4000;
     const SETGID: u64 = 0o2000;
@@ -385,13 +385,13 @@ pub fn file_limit_bytes() -> usize {
     soft_limit(RLIMIT_FSIZE).unwrap_or(usize::MAX)
 }
 
-/// How much address space this process may have, in bytes.
+/// Returns how much address space this process may have, in bytes.
 pub fn address_limit_bytes() -> usize {
     const RLIMIT_AS: usize = 9;
     soft_limit(RLIMIT_AS).unwrap_or(usize::MAX)
 }
 
-/// How many files this process may have open at once.
+/// Returns how many files this process may have open at once.
 pub fn open_files_max() -> usize {
     const RLIMIT_NOFILE: usize = 7;
     soft_limit(RLIMIT_NOFILE).unwrap_or(usize::MAX)
@@ -416,7 +416,8 @@ pub fn read_word_checked(pid: u32, address: usize) -> Option<usize> {
     (answer == 8).then_some(word)
 }
 
-/// Copies pieces of this process's memory, which may not be mapped, one behind the other; false unless all of them could be read.
+/// Copies pieces of this process's memory, which may not be mapped, one after the other; returns false unless all of
+/// them could be read.
 ///
 /// # Safety
 /// `into` has room for them.
@@ -431,7 +432,7 @@ pub unsafe fn copy_checked(pid: u32, pieces: &[[usize; 2]], into: *mut u8) -> bo
     answer == bytes as isize
 }
 
-/// Whether the word at an address can be read. Asked by giving it as a set of signals for a change that does not exist: the
+/// Returns whether the word at an address can be read. Asked by giving it as a set of signals for a change that does not exist: the
 /// kernel reads the set before it refuses, and sandboxes let this call pass because every C library makes it.
 pub fn is_readable(address: usize) -> bool {
     const NO_CHANGE: usize = usize::MAX;
@@ -465,7 +466,7 @@ const SIGFPE: u32 = 8;
 const SIGSEGV: u32 = 11;
 const SIGSYS: u32 = 31;
 
-/// Changes which signals this thread takes: those whose bit is set in `blocked` wait. Gives what was there.
+/// Sets this thread's mask of blocked signals. Returns the previous one.
 pub fn set_blocked_signals(blocked: u64) -> u64 {
     const SETMASK: usize = 2;
     let mut before = 0u64;
@@ -477,8 +478,8 @@ pub fn set_blocked_signals(blocked: u64) -> u64 {
     before
 }
 
-/// While it lives this thread takes no signal but those that stand for what it does itself: a fault, a trap, a forbidden call. The
-/// kernel would end a process that may not take these.
+/// While it lives this thread blocks all signals except those that it causes itself: a fault, a trap, a forbidden
+/// system call. The kernel would kill a process that blocks these.
 pub struct Undisturbed {
     before: u64,
 }

@@ -1,7 +1,7 @@
-//! Who is calling, and may the call be recorded?
+//! The state of the calling thread: may its call be recorded?
 //!
-//! A thread's state lives in memory that a forked child sees as zeros, so one word answers at once whether
-//! this thread is known, whether we were forked, and whether this call interrupts another one of ours:
+//! A thread's state lies in memory that a forked child sees as zeros. So one word tells at once whether
+//! this thread is known, whether the process was forked, and whether this call interrupts another one of ours:
 //!
 //! ```text
 //! ABSENT ──first call──> RECORDING or COUNTING ──hooked call──> IN_REAL (the allocator runs) ──> IN_HOOK (we write) ──> back
@@ -9,19 +9,21 @@
 //!
 //! A call that finds IN_HOOK comes from a signal handler: nothing that we call while IN_HOOK allocates. A
 //! call that finds IN_REAL comes from a signal handler or from the allocator itself (its `calloc` may call
-//! the exported `malloc`): the stack between the two calls tells, because only a handler has a signal frame
-//! there. Handlers are recorded, allocators are not. A call that was left by `longjmp` or an exception never comes back; it
-//! is recognised because the stack is now above it, and neither it nor a signal frame is met on the way out. The height
-//! alone would not do: an alternate signal stack may be a local array of `main`, and lie above everything. Until the stack has been above
-//! it, calls are recorded as those of handlers are, each with a walk of its own.
+//! the exported `malloc`). The stack between the two calls decides, because only a handler has a signal frame
+//! there. Calls of handlers are recorded, calls of allocators are not.
 //!
-//! The state is written before everything that it protects, and reset after it: a handler that comes between two
-//! instructions finds either a call that has not begun or one that is under way.
+//! A call that was left by `longjmp` or an exception never returns. It is detected because the stack pointer is now above it,
+//! and the walk finds neither it nor a signal frame. The height alone is not enough: an alternate signal stack may be a local
+//! array of `main`, and lie above everything. Until the stack pointer has been above that call, calls are recorded like those of
+//! handlers, each with a walk of its own.
 //!
-//! A thread that finds no channel is parked on a state of its own, so that its further calls cost a count and not a search.
+//! The state is written before everything that it protects, and reset after it: a handler that runs between two
+//! instructions finds either a call that has not begun or one that is in progress.
 //!
-//! The doubt: threads of execution that share one thread-local word (a raw `clone(CLONE_VM)` without one, a fiber that a
-//! signal handler moves to another thread) share this state, and their calls are taken for each other's.
+//! A thread that finds no channel is parked in a state of its own, so that its further calls cost a count and not a search.
+//!
+//! Known limit: threads of execution that share one thread-local word (a raw `clone(CLONE_VM)` without one, a fiber that a
+//! signal handler moves to another thread) share this state, and their calls are attributed to each other.
 
 use crate::Caller;
 use crate::channels::{self, NoChannel};
@@ -47,7 +49,7 @@ use mallow_wire::shared::Channel;
 #[derive(Debug)]
 pub struct Thread {
     status: ThreadStatus,
-    /// The stack pointer of the hooked call under way.
+    /// The stack pointer of the hooked call in progress.
     outer_sp: usize,
     /// This thread's channel.
     pub channel: *const Channel,
@@ -55,9 +57,9 @@ pub struct Thread {
     pub ring: Writer,
     /// The last stack.
     pub memo: *mut Memo,
-    /// What walks need to know.
+    /// The inputs of stack walks.
     pub cx: UnwindContext,
-    /// Which events get a time stamp.
+    /// Decides which events get a time stamp.
     pub stamps: Stamps,
     /// The block that this thread allocated last, for counting temporary ones.
     pub last_address: usize,
@@ -69,7 +71,7 @@ const _: () = assert!(
     size_of::<Thread>() <= THREAD_BYTES && align_of::<Thread>() <= align_of::<process::ForkCleared>()
 );
 
-/// How often code has gone that kept frames may name: it was unloaded, or a JVM gave it up.
+/// How often code was removed that kept frames may refer to: unloaded, or freed by a JVM.
 #[inline(always)]
 fn code_generation() -> u64 {
     unloads::generation().wrapping_add(hotspot::deaths())
@@ -81,7 +83,7 @@ fn current() -> *mut Thread {
     tls::get().cast()
 }
 
-/// A hooked call that will be recorded. Whoever holds it may use the thread's state; dropping it is leaving.
+/// A hooked call that will be recorded. Its owner may use the thread's state; dropping it ends the call.
 #[derive(Debug)]
 pub struct Guard {
     thread: *mut Thread,
@@ -173,8 +175,8 @@ impl Drop for Counted {
 unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
     // SAFETY: the caller passes this thread's state.
     unsafe {
-        // The state first: a handler that came between the two would otherwise be taken for a first call, and leave its own
-        // stack pointer behind.
+        // The state first: otherwise a handler between the two would count as a first call, and leave its own stack
+        // pointer behind.
         (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         let back_sp = (*thread).outer_sp;
@@ -190,14 +192,14 @@ impl Guard {
         self.thread
     }
 
-    /// Whether this call interrupts another one of the same thread.
+    /// Returns whether this call interrupts another one of the same thread.
     #[inline(always)]
     pub fn is_nested(&self) -> bool {
         self.back == IN_REAL || self.back == IN_HOOK
     }
 
-    /// Writes a record, with its time when it needs one ([`crate::stamps`]); false when it is lost. To be called behind the
-    /// allocator's answer, or before the allocator gets a block to free.
+    /// Writes a record, with its time if it needs one ([`crate::stamps`]); returns false if it is lost. To be called
+    /// after the allocator has returned a block, or before it gets a block to free.
     #[inline(always)]
     pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
         // SAFETY: the guard's thread is this thread, and owns a channel.
@@ -271,7 +273,7 @@ impl Drop for Guard {
 #[cold]
 #[inline(never)]
 unsafe fn enter_slowly(caller: Caller) -> Entry {
-    // Read again: a handler that came since may have been this thread's first call.
+    // Read again: a handler that ran since may have been this thread's first call.
     let thread = current();
     // SAFETY: as in `enter`.
     unsafe {
@@ -305,7 +307,7 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 /// The first call of a thread, or of a process.
 #[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
-    // A handler that left by a jump would leave a channel behind that nobody owns.
+    // A handler that left by a jump would leave a channel without an owner.
     let _undisturbed = process::undisturbed();
     // SAFETY: as in `enter`.
     unsafe {
@@ -329,8 +331,8 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         if !memo.is_null() {
             Memo::forget(memo);
         }
-        // From the moment at which the thread is known, a handler interrupts a call under way. Field by field, because a
-        // whole one on the stack would be a good part of what a call takes there.
+        // From the moment at which the thread is known, a handler interrupts a call in progress. Field by field,
+        // because a whole one on the stack would be a good part of a call's stack usage.
         let (state, home_word) = (AtomicU32::new(IN_HOOK), AtomicU32::new(home));
         (&raw mut (*thread).status).write(ThreadStatus { state, home: home_word });
         (&raw mut (*thread).outer_sp).write(caller.sp);
@@ -360,7 +362,7 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
     unsafe {
         let home = (*thread).status.home.load(Ordering::Relaxed);
         let outer_sp = (*thread).outer_sp;
-        // A patched function behind one that the loader leads to us: the stack need not be asked.
+        // A patched function called by one that the loader resolves to us: the stack need not be checked.
         if state == IN_REAL && is_called_by_us(caller) {
             return Entry::Pass;
         }
@@ -394,7 +396,7 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
     }
 }
 
-/// What the stack leads to first from a call during another one.
+/// What a stack walk from a call during another one reaches first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WayOut {
     /// The other call: it called this one.
@@ -407,8 +409,7 @@ enum WayOut {
 
 /// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
 unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut {
-    /// What the kernel puts on the stack for a handler takes no less: the red zone, and the registers with those of the processor's floating
-    /// point.
+    /// The minimal size of a signal frame: the red zone, the registers, and those of the floating point unit.
     const SIGNAL_FRAME_BYTES_MIN: usize = 128 + 440 + 512;
     let mut met = WayOut::Neither;
     let mut callee_is_ours = false;
@@ -435,8 +436,9 @@ unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut
 static LIBRARY_START: AtomicUsize = AtomicUsize::new(0);
 static LIBRARY_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// Notes where the library of the hooked functions lies, by an address in it. A call under way is known by its return address, where another one's
-/// may be when an exception or a jump has left it: but only its own callee is ours.
+/// Stores where the library with the hooks is mapped, by an address in it. A call in progress is recognised by its
+/// return address. If an exception or a jump has left it, another call's may be there; but only our hook's callee
+/// returns to our library.
 pub fn note_library(own: usize) {
     if let Some(object) = objects::find(own) {
         LIBRARY_START.store(object.start, Ordering::Relaxed);
@@ -444,7 +446,7 @@ pub fn note_library(own: usize) {
     }
 }
 
-/// Whether the caller of a hooked function is one of our hooks.
+/// Returns whether the caller of a hooked function is one of our hooks.
 ///
 /// # Safety
 /// As [`enter`].
@@ -566,7 +568,7 @@ pub fn stop() {
     }
 }
 
-/// Whether the calling thread is the one that began the process, as far as it is known. Makes no system call.
+/// Returns whether the calling thread is the one that began the process, as far as it is known. Makes no system call.
 pub fn is_main() -> bool {
     let thread = current();
     // SAFETY: as above; a channel that is not null stays mapped.

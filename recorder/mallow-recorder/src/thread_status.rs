@@ -20,10 +20,10 @@ pub const IN_HOOK: u32 = 4;
 pub const OFF: u32 = 5;
 /// There was no channel for it.
 pub const PARKED: u32 = 6;
-/// The collector stood still while its ring was full: it goes on unrecorded until there is room.
+/// The collector did not respond while the thread's ring was full: the thread goes on unrecorded until there is room.
 pub const STALLED: u32 = 7;
 
-/// Of one thread.
+/// The status of one thread.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ThreadStatus {

@@ -16,30 +16,30 @@ use crate::bounds::first;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use mallow_wire::patches::{Arguments, Call, MOVED_BYTES_MAX, STEPS_MAX, Step};
 
-/// What a hook knows of the function that it stands in front of.
+/// What a hook needs to know of its patched function.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patched {
     /// Its instructions: calling them is calling the function.
     pub real: usize,
-    /// What a call does.
+    /// The kind of call.
     pub call: Call,
-    /// Which argument says what.
+    /// The meaning of its arguments.
     pub arguments: Arguments,
-    /// Where the function begins.
+    /// Its address.
     pub entry: usize,
-    /// How many of the steps there are.
+    /// The number of steps.
     pub step_count: usize,
-    /// Which instruction came from where.
+    /// The origin of each moved instruction.
     pub steps: [Step; STEPS_MAX],
 }
 
-/// Where the displaced instructions begin in a slot.
+/// The offset of the moved instructions in a slot.
 pub const MOVED_OFFSET: usize = 24;
 /// Bytes of a slot.
 pub const SLOT_BYTES: usize = (MOVED_OFFSET + MOVED_BYTES_MAX).next_multiple_of(32);
 
-/// The slots of one object. They stay when it is unloaded, and nobody comes there any more.
+/// The slots of one object. They stay when it is unloaded, and are no longer reached.
 struct Region {
     start: AtomicUsize,
     count: AtomicUsize,
@@ -58,7 +58,7 @@ static REGIONS: [Region; REGIONS_MAX] = [const {
 }; REGIONS_MAX];
 static REGION_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether there is room for another object's slots.
+/// Returns whether there is room for another object's slots.
 pub fn has_room() -> bool {
     REGION_COUNT.load(Ordering::Relaxed) < REGIONS_MAX
 }
@@ -101,12 +101,12 @@ fn slot_around(address: usize) -> Option<(&'static Patched, usize)> {
     })
 }
 
-/// Whether an address lies in a slot.
+/// Returns whether an address lies in a slot.
 pub fn is_one(address: usize) -> bool {
     slot_around(address).is_some()
 }
 
-/// The instruction that an interrupted one stands for: itself, but for those of trampolines.
+/// Returns the original of an interrupted instruction: itself, except for those of trampolines.
 #[inline]
 pub fn original(pc: usize) -> usize {
     slot_around(pc).map_or(pc, |(patched, offset)| original_in(patched, offset))
@@ -132,7 +132,7 @@ mod tests {
             arguments: Arguments { block: 0, size: 0, count: 0, spare: 0 },
             entry: 0x1000,
             step_count: 3,
-            // test; a short jump that is a long one now; the jump back.
+            // test; a short jump that is now a long one; the jump back.
             steps: [step(0, 0), step(3, 3), step(5, 9), step(0, 0), step(0, 0), step(0, 0)],
         };
         let at = |offset| original_in(&patched, offset) - 0x1000;

@@ -1,14 +1,14 @@
-//! Since when an address means what it means.
+//! Generations of addresses: since when an address belongs to the code that is there now.
 //!
-//! A program may unload a library and load another one at the same addresses. Each time that code is unloaded begins a *generation*.
-//! An address carries the one in which its granule, a piece of the address space, was last vacated ([`since`]): two addresses that are
-//! equal in both are the same place of the same module. What is known of other modules is not touched, so a program that loads and
-//! unloads plug-ins all day makes no new stacks of its own code.
+//! A program may unload a library and load another one at the same addresses. Each unload of code begins a *generation*.
+//! An address carries the generation in which its granule, a piece of the address space, was last vacated ([`since`]): two
+//! addresses that are equal in both are the same place of the same module. Other modules are not affected, so a program that
+//! loads and unloads plug-ins all day creates no new stacks for its own code.
 //!
-//! Which module went is not said by the loader: it counts loads and unloads. So each module is noted when its code is first met on a stack
-//! ([`meet`]), and after an unload ([`Unload::finish`]) those that are no longer loaded have vacated their granules. If anything was
-//! *loaded* meanwhile, by another thread or a destructor, a module that is there need not be the one that was noted: then everything is
-//! taken for vacated. So it is when there are more modules than places to note them.
+//! The loader does not say which module was unloaded: it counts loads and unloads. So each module is noted when its code is
+//! first seen on a stack ([`meet`]), and after an unload ([`Unload::finish`]) those that are no longer loaded have vacated their
+//! granules. If anything was *loaded* meanwhile, by another thread or a destructor, a module that is there need not be the one
+//! that was noted: then all granules count as vacated. The same holds if there are more modules than places to note them.
 
 use crate::bounds::at;
 use crate::elf;
@@ -25,20 +25,20 @@ const GRANULE_COUNT: usize = 8192;
 /// Programs with more libraries on their stacks are rare.
 const MET_COUNT: usize = 512;
 
-/// What is known of the address space, and since when.
+/// The state of the address space.
 struct AddressSpace {
     /// How often code was unloaded.
     generation: AtomicU64,
     /// By granule: the generation in which it was last vacated, modulo [`GENERATION_COUNT`].
     vacated: [AtomicU16; GRANULE_COUNT],
-    /// Modules whose code was met on a stack; 0 where there is room.
+    /// Modules whose code was seen on a stack; 0 is a free place.
     met: [AtomicU64; MET_COUNT],
     /// There were more of them.
     has_unnoted: AtomicBool,
 }
 
-/// The range of a module, in pages: the first in the upper 36 bits, the number in the lower 28. One word, so that a module is noted or is not,
-/// whoever is interrupted where.
+/// The range of a module, in pages: the first in the upper 36 bits, the number in the lower 28. One word, so that a
+/// store cannot be interrupted halfway.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range(u64);
 
@@ -59,13 +59,13 @@ impl Range {
 
 static ADDRESS_SPACE: AddressSpace = AddressSpace::new();
 
-/// How often code was unloaded: while it stays the same, so does everything that is known.
+/// How often code was unloaded: while it is unchanged, so is all other state.
 #[inline(always)]
 pub fn generation() -> u64 {
     ADDRESS_SPACE.generation.load(Ordering::Relaxed)
 }
 
-/// The generation in which the code around an address came to be what it is, modulo [`GENERATION_COUNT`].
+/// The generation in which the current code at an address was loaded, modulo [`GENERATION_COUNT`].
 #[inline(always)]
 pub fn since(address: usize) -> u64 {
     ADDRESS_SPACE.since(address)
@@ -106,14 +106,14 @@ impl AddressSpace {
         self.has_unnoted.store(true, Ordering::Relaxed);
     }
 
-    /// Begins a generation: the modules that are gone have vacated their granules; all have, if that cannot be told.
-    /// The stamps stand before the generation is raised, and a module is forgotten behind its stamps. Returns
-    /// the stamp.
+    /// Begins a generation: the modules that are gone have vacated their granules; all have, if that cannot be
+    /// determined. The stamps are written before the generation is incremented, and a module is removed after its
+    /// stamps. Returns the stamp.
     fn vacate(&self, can_tell: bool, is_loaded: impl Fn(Range) -> bool) -> u64 {
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let stamp = (generation % GENERATION_COUNT) as u16;
         if self.has_unnoted.swap(false, Ordering::Relaxed) || !can_tell {
-            // Who is met from here on is noted again, because nothing is known under the new stamps.
+            // Modules that are seen from here on are stored again, because nothing is known under the new stamps.
             self.met.iter().for_each(|met| met.store(0, Ordering::Release));
             self.vacated.iter().for_each(|granule| granule.store(stamp, Ordering::Release));
         } else {
@@ -132,7 +132,7 @@ impl AddressSpace {
     }
 }
 
-/// An unload under way.
+/// An unload in progress.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub struct Unload {
@@ -140,12 +140,12 @@ pub struct Unload {
     unloads_before: u64,
 }
 
-/// What the loader had counted when the address space was last put right.
+/// The loader's counter at the last update.
 static LOADS_SEEN: AtomicU64 = AtomicU64::new(0);
 static UNLOADS_SEEN: AtomicU64 = AtomicU64::new(0);
 
 impl Unload {
-    /// Before the loader is asked to unload something.
+    /// Called before the loader unloads something.
     pub fn begin() -> Unload {
         let mut unload = Unload { loads_before: 0, unloads_before: 0 };
         elf::with_counts(|loads, unloads| {

@@ -17,10 +17,10 @@ use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
 
 global_asm!(".weak _Unwind_Backtrace", ".weak _Unwind_GetIP");
 
-/// How many frames are compared.
+/// The maximal number of frames that are compared.
 const COMPARED_MAX: usize = 512;
 
-/// Compares the stack that a node stands for with both judges, unless the table had no place for all of it.
+/// Compares the stack of a node with both other methods, unless the node table had no room for all of it.
 ///
 /// # Safety
 /// As [`walk_each`].
@@ -54,7 +54,7 @@ pub unsafe fn compare(node: u32, caller: Caller, cx: &UnwindContext) {
     }
 }
 
-/// The keys of a node's stack, innermost first; gives the depth, which may be more than fits.
+/// Reads the keys of a node's stack, innermost first; returns the depth, which may exceed the room.
 fn keys(mut node: u32, into: &mut [u64]) -> usize {
     let mut depth = 0;
     while node != NODE_ROOT {
@@ -77,7 +77,7 @@ struct Conclusion<'a> {
     get_ip: extern "C" fn(*mut c_void) -> usize,
 }
 
-/// What the C runtime's unwinder says; none when it is not loaded.
+/// The result of the C runtime's unwinder; `None` if it is not loaded.
 unsafe fn judge(caller: Caller, ours: &[u64]) -> Option<bool> {
     let (backtrace, get_ip): (usize, usize);
     // SAFETY: reads the global offset table; the entries are 0 when nobody defines the symbols.

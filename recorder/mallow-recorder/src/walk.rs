@@ -1,11 +1,10 @@
-//! From a frame to its caller.
+//! One step of a stack walk: from a frame to its caller.
 //!
-//! A step reads one to three words of the stack, and reports each of them: whoever keeps them can tell later
-//! whether the step would go the same way again ([`crate::memo`]). What may be read is decided by where the
-//! frame lies. Within the thread's own stack every word up to its upper end is mapped. On a foreign stack (a
-//! fiber, an alternate signal stack) only the page of the frame at hand is known to be: before a step reads beyond it the
-//! kernel is asked, page by page, because whatever lies at the top of a stack made by hand may be taken for code with a
-//! frame that reaches into the guard page above.
+//! A step reads one to three words of the stack and reports each of them, so that the memo can tell later whether the step
+//! would go the same way again ([`crate::memo`]). What may be read depends on where the frame lies. Within the thread's own
+//! stack every word up to its upper end is mapped. On a foreign stack (a fiber, an alternate signal stack) only the page of the
+//! current frame is known to be mapped: before a step reads beyond it the kernel is asked, page by page, because the top of a
+//! handmade stack may be mistaken for code with a frame that reaches into the guard page above.
 
 use crate::process;
 use crate::rules::{self, FpUse, FullRule, Rule, RuleKind};
@@ -31,7 +30,7 @@ pub struct Frame {
     pub exact: bool,
 }
 
-/// How the table of nodes knows an address on a stack, and whether it is that of an interrupted instruction.
+/// Returns the key of an address on a stack in the node table.
 #[inline(always)]
 pub fn key_of(ra: usize, exact: bool) -> u64 {
     node_key(meant(ra, exact) as u64, exact, unloads::since(pc_of(ra, exact)))
@@ -50,7 +49,7 @@ fn pc_of(ra: usize, exact: bool) -> usize {
 }
 
 impl Frame {
-    /// The caller of a hooked function.
+    /// Returns the frame of the caller of a hooked function.
     ///
     /// # Safety
     /// `caller` holds the registers of a live frame of this thread.
@@ -66,13 +65,13 @@ impl Frame {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Check {
-    /// Where.
+    /// Its address.
     pub address: usize,
-    /// What.
+    /// Its value.
     pub value: usize,
 }
 
-/// How many of the words, from the first on, still have their values.
+/// Returns how many of the words, from the first on, are unchanged.
 ///
 /// # Safety
 /// All addresses can be read.
@@ -101,7 +100,7 @@ pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
 /// The longest list of words that one step reads.
 pub const CHECKS_PER_STEP: usize = 3;
 
-/// Where a step led.
+/// The result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// To the caller.
@@ -110,16 +109,16 @@ pub enum Outcome {
     Outermost,
     /// Nowhere: no table and no plausible frame pointer, or a table that makes no sense.
     Truncated,
-    /// Not told: the words lie behind the end that was given.
+    /// Undecided: the words are beyond the given end.
     Beyond,
 }
 
-/// What a walk needs to know of its thread.
+/// The inputs of a stack walk.
 #[derive(Clone, Copy, Debug)]
 pub struct UnwindContext {
     /// The thread's own stack.
     pub stack: StackRange,
-    /// How often code was unloaded, or given up by a JVM.
+    /// How often code was unloaded, or freed by a JVM.
     pub generation: u64,
     /// The process id, for reads that the kernel checks.
     pub pid: u32,
@@ -128,7 +127,7 @@ pub struct UnwindContext {
 /// Below the stack pointer of an interrupted function, so many bytes are still as they were.
 const RED_ZONE_BYTES: usize = 128;
 
-/// No frame is larger than this; a table that says so is wrong for its code.
+/// No frame is larger than this; a table with a larger one is wrong for its code.
 const FRAME_BYTES_MAX: usize = 256 << 20;
 
 impl UnwindContext {
@@ -145,7 +144,8 @@ impl UnwindContext {
         if frame.exact { page } else { page.saturating_add(PAGE_BYTES) }
     }
 
-    /// Whether a word of `frame`'s own can be read: asked of the kernel where it lies on a foreign stack, on another page.
+    /// Returns whether a word of `frame` can be read: checked by the kernel if it is on a foreign stack, on another
+    /// page.
     fn may_read(&self, frame: &Frame, address: usize) -> bool {
         let is_foreign = !self.stack.holds(frame.sp.wrapping_sub(8));
         let is_near = address.wrapping_sub(frame.sp.wrapping_sub(RED_ZONE_BYTES)) <= FRAME_BYTES_MAX;
@@ -153,7 +153,7 @@ impl UnwindContext {
     }
 }
 
-/// Goes on where [`plain_step`] came to words beyond the end.
+/// Continues where [`plain_step`] reached words beyond the end.
 ///
 /// # Safety
 /// As [`plain_step`].
@@ -171,7 +171,7 @@ pub unsafe fn step_beyond(
     if !cx.may_read(frame, slot) || rule.saves_bp() && !sys::is_readable(saved) {
         return Outcome::Truncated;
     }
-    // Pages in between are not asked for: the callers' words lie above this one.
+    // Pages in between are not checked: the callers' words are above this one.
     *end = (slot & !(PAGE_BYTES - 1)).saturating_add(PAGE_BYTES);
     // SAFETY: by contract; the words that the step reads can be read.
     match unsafe { plain_step(frame, rule, *end, bp_slot) } {
@@ -181,7 +181,7 @@ pub unsafe fn step_beyond(
 }
 
 impl Rule {
-    /// Where a plain rule finds the return address.
+    /// Returns the address of the return address by a plain rule.
     #[inline(always)]
     fn slot_of(self, frame: &Frame) -> usize {
         let base = if self.base_is_bp() { frame.bp } else { frame.sp };
@@ -197,13 +197,13 @@ pub fn rule_and_key(frame: &Frame) -> (Rule, u64) {
     (rules::rule_at(pc, since), node_key(meant(frame.ra, frame.exact) as u64, frame.exact, since))
 }
 
-/// Whether the way to a frame's caller is only guessed: no table covers its code.
+/// Returns whether the frame's caller is only guessed: no table covers its code.
 pub fn is_guessed(frame: &Frame) -> bool {
     rule_and_key(frame).0.kind() == RuleKind::FramePointer
 }
 
-/// Goes to the caller of a frame whose rule is plain. Every word it reads lies between the frame's stack
-/// pointer, of an interrupted frame less the red zone, and `end`. The place where rbp was saved goes to `bp_slot`, unless it was not.
+/// Unwinds to the caller of a frame whose rule is plain. Every word it reads is between the frame's stack pointer, of
+/// an interrupted frame less the red zone, and `end`. Stores where rbp was saved in `bp_slot`, if it was.
 ///
 /// # Safety
 /// `frame` is a frame of a live call chain of this thread, and `end` is the end of the stack that it lies on.
@@ -231,15 +231,16 @@ pub unsafe fn plain_step(frame: &mut Frame, rule: Rule, end: usize, bp_slot: &mu
     if frame.ra == 0 { Outcome::Outermost } else { Outcome::Caller }
 }
 
-/// Whether a word below the stack pointer is the saved rbp of a function that was interrupted between `pop rbp` and `ret`: the
-/// tables of such places still tell where it was, and the kernel puts a handler's frame below the red zone.
+/// Returns whether a word below the stack pointer is the saved rbp of a function that was interrupted between `pop
+/// rbp` and `ret`: the tables of such places still say where it was, and the kernel puts a handler's frame below the
+/// red zone.
 #[cold]
 #[inline(never)]
 fn is_popped(frame: &Frame, saved: usize) -> bool {
     frame.exact && saved & 7 == 0 && saved < frame.sp && saved >= frame.sp.saturating_sub(RED_ZONE_BYTES)
 }
 
-/// Goes to the caller of a frame that is left in an unusual way, and reports each word it read to `read`.
+/// Unwinds to the caller of a frame with an unusual rule, and passes each word it reads to `read`.
 ///
 /// # Safety
 /// `frame` is a frame of a live call chain of this thread.
@@ -264,12 +265,12 @@ pub unsafe fn unusual_step(
     }
 }
 
-/// What comes of leaving a frame in code that a JVM made.
+/// The result of unwinding a frame of JIT-compiled Java code.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftJava {
-    /// How the table of nodes knows the frame.
+    /// The frame's key in the node table.
     pub key: u64,
-    /// What leaving it has to do with rbp.
+    /// How unwinding it uses rbp.
     pub fp_use: FpUse,
     /// Where it led.
     pub outcome: Outcome,

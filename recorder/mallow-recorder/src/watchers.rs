@@ -1,13 +1,13 @@
-//! Who watches a program that has the recorder linked into it: nobody, as a rule, and then a call costs one compare.
+//! Which observers are active in a program that has the recorder linked in: none, as a rule, and then a call costs one compare.
 //!
-//! Two may watch at once: `mallow record` from outside, by the library that it has preloaded, and a recording that the program began itself. In
-//! a static program both are the recorder that is linked in, and then there is one of them.
+//! Two may be active at once: `mallow record` from outside, by the library that it has preloaded, and a recording that the
+//! program began itself. In a static program both use the recorder that is linked in, and count as one.
 
 use crate::bootstrap;
 use crate::outside;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// A recording that the program began is under way.
+/// A recording that the program began is in progress.
 pub const INSIDE: u32 = 1;
 /// The program runs under mallow, which has loaded a library into it.
 pub const OUTSIDE: u32 = 2;
@@ -18,16 +18,16 @@ pub const LINKED: u32 = 8;
 /// The recorder that is linked in is at work.
 pub const OWN: u32 = INSIDE | LINKED;
 
-/// Who watches.
+/// The active observers.
 pub static WATCHED: AtomicU32 = AtomicU32::new(UNKNOWN);
 
-/// Whether anybody does.
+/// Returns whether anybody does.
 #[inline(always)]
 pub fn is_watched() -> bool {
     WATCHED.load(Ordering::Relaxed) != 0
 }
 
-/// Who does. To be asked by who stands in front of an allocator: the first one finds it out.
+/// Returns the active observers. Called by hooks: the first call finds out.
 #[inline(always)]
 pub fn watchers() -> u32 {
     let watched = WATCHED.load(Ordering::Relaxed);
@@ -45,22 +45,22 @@ fn find_out() -> u32 {
     WATCHED.fetch_and(!UNKNOWN, Ordering::Relaxed) & !UNKNOWN
 }
 
-/// Whether the program runs under mallow, as far as calls have come by.
+/// Returns whether the program runs under mallow, as far as calls have been seen.
 pub fn is_outside() -> bool {
     WATCHED.load(Ordering::Relaxed) & (OUTSIDE | LINKED) != 0
 }
 
-/// Whether it is mallow that the recorder in the program works for.
+/// Returns whether it is mallow that the recorder in the program works for.
 pub fn is_taken() -> bool {
     WATCHED.load(Ordering::Relaxed) & LINKED != 0
 }
 
-/// Whether any call has come by.
+/// Returns whether any call has been seen.
 pub fn is_met() -> bool {
     WATCHED.load(Ordering::Relaxed) & UNKNOWN == 0
 }
 
-/// A recording that the program began is under way from now on.
+/// Marks that a recording that the program began is in progress.
 pub fn begin_inside() {
     WATCHED.fetch_or(INSIDE, Ordering::SeqCst);
 }

@@ -1,8 +1,8 @@
-//! Starts commands one after the other, waits for each, and says when it started and ended and what it used.
+//! Spawns commands one after the other, waits for each, and reports when it started and ended and what it used.
 //!
-//! A process begins with the peak of resident memory of whoever started it, and the kernel keeps the higher of the two. So whoever starts a
-//! command that is measured must be smaller than any command: this program is a few pages, with no library, no heap and no thread. It must
-//! never do more than that; `mallow_wire::spawning` says what it is told and what it answers.
+//! A process inherits the peak of resident memory of the process that started it, and the kernel keeps the higher of the two. So
+//! the process that spawns a measured command must be smaller than any command: this program is a few pages, with no
+//! library, no heap and no thread. It must never do more than that; `mallow_wire::spawning` describes its requests and replies.
 
 #![no_std]
 #![no_main]

@@ -116,7 +116,7 @@ fn sample(entry: &Entry, registers: &Context) {
     });
 }
 
-/// Whether the thread comes back from the kernel, where no signal is taken and all the time went that passed. The call that lets signals
+/// Returns whether the thread comes back from the kernel, where no signal is taken and all the time went that passed. The call that lets signals
 /// through again is none of these.
 fn is_behind_call(pid: u32, registers: &Context) -> bool {
     const SYSCALL: usize = 0x050f;

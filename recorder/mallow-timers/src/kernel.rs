@@ -97,7 +97,7 @@ pub(crate) fn thread_name() -> [u8; 16] {
     name
 }
 
-/// Whether a thread of this process lives.
+/// Returns whether a thread of this process lives.
 pub(crate) fn is_alive(pid: u32, tid: u32) -> bool {
     const ESRCH: isize = -3;
     // SAFETY: no signal is sent.

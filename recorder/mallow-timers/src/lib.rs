@@ -1,24 +1,26 @@
-//! The library that `mallow cpu` preloads: for what cannot be seen from outside of a process.
+//! The library that `mallow cpu` preloads, for what cannot be seen from outside a process.
 //!
-//! - What a script does: where the process runs one, mallow's events of the kernel send a signal with each sample, and its handler leaves the script's
-//!   frames in a slot of a shared memory. The thread has not moved since the sample.
-//! - Where the kernel refuses such events: a timer for each thread, on its time on processors. Its signal is handled by copying the thread's registers
-//!   and the top of its stack into a slot, and the script's frames beside them. The collector unwinds them; nothing is unwound here.
-//! - Names of code that a runtime makes: it is asked to write them down, before `main`.
+//! - Script frames: where the process runs a script, mallow's perf events send a signal with each sample, and its handler writes
+//!   the script's frames into a slot of a shared memory. The thread has not moved since the sample.
+//! - Timers, where the kernel refuses perf events: a timer for each thread, on its CPU time. The handler of its signal copies the
+//!   thread's registers and the top of its stack into a slot, and the script's frames beside them. The collector unwinds the
+//!   copies; nothing is unwound here.
+//! - Symbols of JIT-compiled code: the runtime is asked to write them, before `main`.
 //!
 //! The rules, because the host may be a database that must not stop:
 //!
-//! - the handler takes no lock, allocates nothing, and calls nothing but what reads a word of a script's runtime; whose timer expired stands in the signal;
-//! - what it copies may not be mapped, so the kernel copies it;
-//! - no other signal's handler runs in it, so nobody can leave it by a jump;
-//! - before the program is locked in by a filter of system calls its timers and its signals end;
-//! - in a process without a script, where events make the samples, none of this is there, and its calls go straight on.
+//! - The handler takes no lock, allocates nothing, and calls nothing except functions that read a word of a script's runtime. The
+//!   signal itself says whose timer expired.
+//! - What the handler copies may not be mapped, so the kernel copies it.
+//! - No other signal's handler runs within it, so nobody can leave it by a jump.
+//! - Before a seccomp filter is set, the program's timers and signals end.
+//! - In a process without a script, where perf events take the samples, none of this is active, and hooked calls go straight on.
 //!
-//! In the order of reading: `kernel` (system calls), `memory` (the slots), `threads` (who has a timer), `regions` (what a process with a script has
-//! beside them), `scripts`, `handler`, `signals` (what the program does with signals), `created` (new threads), `begin` (new processes), `execs`, `sandbox` (filters),
-//! `main_begins`.
+//! In reading order: `kernel` (system calls), `memory` (the slots), `threads` (who has a timer), `regions` (what a process with a
+//! script has beside them), `scripts`, `handler`, `signals` (what the program does with signals), `created` (new threads), `begin`
+//! (new processes), `execs`, `sandbox` (filters), `main_begins`.
 //!
-//! What this library exports is listed in `exports.txt`; nothing else may be visible. It needs no other library.
+//! The exports are listed in `exports.txt`; nothing else may be visible. The library needs no other library.
 
 #![no_std]
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]

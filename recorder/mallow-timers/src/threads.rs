@@ -93,7 +93,7 @@ pub(crate) fn close() {
     }
 }
 
-/// Whether timers are made.
+/// Returns whether timers are made.
 pub(crate) fn is_open() -> bool {
     !IS_CLOSED.load(Ordering::Relaxed)
 }

@@ -47,12 +47,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Whether a program of this name is to be measured.
+    /// Returns whether a program of this name is to be measured.
     pub(super) fn wants(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start.as_str()))
     }
 
-    /// Whether nothing but what has this name is to be measured.
+    /// Returns whether nothing but what has this name is to be measured.
     pub(super) fn is_only(&self, name: &str) -> bool {
         !self.only.is_empty() && self.only.iter().all(|only| only == name)
     }

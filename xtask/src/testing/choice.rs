@@ -32,7 +32,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
 ];
 
 impl Choice {
-    /// Whether the tests drive the `mallow` binary.
+    /// Returns whether the tests drive the `mallow` binary.
     pub(super) fn needs_mallow(&self) -> bool {
         self.package == "e2e"
     }
@@ -52,7 +52,7 @@ impl Choice {
         &self.workspace
     }
 
-    /// Whether no test at all is a slip. A file may have none of its own.
+    /// Returns whether no test at all is a slip. A file may have none of its own.
     pub(super) fn must_run_some(&self) -> bool {
         !self.names.is_empty() || self.target.is_empty()
     }

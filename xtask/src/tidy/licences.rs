@@ -54,7 +54,7 @@ pub(super) fn check(tree: &Tree, packages: &[Used]) -> Vec<Finding> {
 }
 
 impl Rule {
-    /// Whether an SPDX expression holds for the crate `name`; `/` for OR, as old manifests have it. What cannot be read
+    /// Returns whether an SPDX expression holds for the crate `name`; `/` for OR, as old manifests have it. What cannot be read
     /// does not hold.
     fn allows(&self, name: &str, expression: &str) -> bool {
         let extra = self.exceptions.iter().filter(|it| it.name == name).flat_map(|it| &it.allow);

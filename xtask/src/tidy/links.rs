@@ -54,7 +54,7 @@ fn beside(page: &Path, target: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Whether there is such a file, or a folder with files, and in a page such a heading.
+/// Returns whether there is such a file, or a folder with files, and in a page such a heading.
 fn has(tree: &Tree, path: &Path, heading: &str) -> bool {
     let mut at_path = tree.files.iter().filter(|file| file.path.starts_with(path));
     if heading.is_empty() {

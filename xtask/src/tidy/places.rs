@@ -74,7 +74,7 @@ fn registry(line: &str) -> Option<String> {
     })
 }
 
-/// Whether a host is an IPv4 address of a private network; the machine itself (127.0.0.1) is everybody's.
+/// Returns whether a host is an IPv4 address of a private network; the machine itself (127.0.0.1) is everybody's.
 fn is_private(host: &str) -> bool {
     host.parse::<std::net::Ipv4Addr>().is_ok_and(|address| address.is_private())
 }

@@ -58,7 +58,7 @@ fn outside(run: &Run) -> Vec<(usize, String)> {
     found
 }
 
-/// Whether `::` stands behind a token.
+/// Returns whether `::` stands behind a token.
 fn is_path(run: &Run, at: usize) -> bool {
     let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
     run.len() > at + 3 && run[at + 1..at + 3].iter().all(is_colon)

@@ -33,7 +33,7 @@ impl Baselines {
         }
     }
 
-    /// Whether anything is there.
+    /// Returns whether anything is there.
     pub fn is_there(&self) -> bool {
         self.folder.is_dir()
     }

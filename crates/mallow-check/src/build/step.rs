@@ -152,7 +152,7 @@ impl Step {
     }
 }
 
-/// Whether a file was written while the compiler ran: nobody knows what the compiler saw.
+/// Returns whether a file was written while the compiler ran: nobody knows what the compiler saw.
 fn is_newer(path: &Path, begin: SystemTime) -> bool {
     fs::metadata(path).and_then(|there| there.modified()).is_ok_and(|modified| modified > begin)
 }

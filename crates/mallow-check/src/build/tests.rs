@@ -66,7 +66,7 @@ impl Bench {
         results.into_iter().collect::<Result<_, _>>().unwrap()
     }
 
-    /// Whether each test was built, and what it prints.
+    /// Returns whether each test was built, and what it prints.
     fn built(&self) -> Vec<(bool, String)> {
         self.prepared().iter().map(|prepared| (prepared.was_built, output(prepared))).collect()
     }

@@ -19,7 +19,7 @@ pub(super) struct Hidden {
     pub(super) class: &'static str,
 }
 
-/// Whether objects are missing: the language of a process that was measured serves them itself, and nobody told how many there were.
+/// Returns whether objects are missing: the language of a process that was measured serves them itself, and nobody told how many there were.
 pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess]) -> Option<Hidden> {
     processes
         .iter()

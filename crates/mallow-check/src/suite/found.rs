@@ -16,7 +16,7 @@ pub(super) struct File {
     pub(super) language: Language,
 }
 
-/// Whether a file is called as a manifest is.
+/// Returns whether a file is called as a manifest is.
 pub(super) fn is_manifest(path: &Path) -> bool {
     let name = path.file_name().map(|name| name.to_string_lossy());
     name.is_some_and(|name| name == MANIFEST_NAME || name.ends_with(&format!(".{MANIFEST_NAME}")))
@@ -66,7 +66,7 @@ fn listed(folder: &Path) -> Result<Vec<PathBuf>, SuiteError> {
     Ok(paths)
 }
 
-/// Whether two paths lead to one file.
+/// Returns whether two paths lead to one file.
 pub(super) fn is_same_file(left: &Path, right: &Path) -> bool {
     left == right
         || matches!((left.canonicalize(), right.canonicalize()), (Ok(left), Ok(right)) if left == right)

@@ -142,7 +142,7 @@ fn thresholds_path<'a>(check: &'a Check, suite: &'a Suite) -> Option<&'a Path> {
     check.baselines.thresholds.as_deref().or(suite.gate.thresholds.as_deref())
 }
 
-/// Whether it is a file of package-benchmark's, or a folder of them.
+/// Returns whether it is a file of package-benchmark's, or a folder of them.
 fn is_of_benchmarks(path: &Path) -> bool {
     path.is_dir() || path.to_string_lossy().ends_with(BENCHMARK_ENDING)
 }

@@ -165,7 +165,7 @@ fn only_cpu(low: &LowReport) -> Option<String> {
     low.measure.map(|measure| format!("--measure {}", measure.word()))
 }
 
-/// Whether sites are laid out by flags for that.
+/// Returns whether sites are laid out by flags for that.
 fn has_table(low: &LowReport) -> bool {
     let is_of_functions = low.functions.is_some() || low.peek.is_some() || low.annotate.is_some();
     is_of_functions || low.sort.is_some() || low.tree.is_some() || low.points || low.per.is_some()

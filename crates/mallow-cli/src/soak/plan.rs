@@ -132,7 +132,7 @@ fn idle(low: &LowSoak) -> Result<Duration, Failure> {
     }
 }
 
-/// Whether an address is needed that nobody gave.
+/// Returns whether an address is needed that nobody gave.
 fn needs_script(low: &LowSoak) -> bool {
     low.load.url.is_none() && low.load.exec.is_none()
 }

@@ -16,12 +16,12 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// What an executable's file says of the memory of its processes.
+/// What an executable's symbols say of the memory of its processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linked {
     /// The allocator that is linked into it; `malloc` for one that goes by that name.
     pub allocator: Option<&'static str>,
-    /// The recorder is linked into it, and its allocator tells that of its calls.
+    /// The recorder is linked into it, and its allocator reports its calls.
     pub core: Option<Core>,
     /// It was made by Go.
     pub is_go: bool,
@@ -31,7 +31,7 @@ pub struct Linked {
     pub unseen: Vec<Unseen>,
 }
 
-/// How the names of a family begin. With none it is the C library's own.
+/// Prefixes of the functions of a family. Without a prefix it is the C library's own.
 const FAMILIES: [(&str, &str); 12] = [
     ("mi_", "mimalloc"),
     ("_rjem_", "jemalloc"),
@@ -47,7 +47,7 @@ const FAMILIES: [(&str, &str); 12] = [
     ("", "malloc"),
 ];
 
-/// What follows in the name of a function that gives memory.
+/// Suffixes of functions that allocate.
 const GIVING: [&str; 10] = [
     "malloc",
     "zalloc",
@@ -60,10 +60,10 @@ const GIVING: [&str; 10] = [
     "memalign",
     "mallocx",
 ];
-/// And of one that takes it back.
+/// Suffixes of functions that free.
 const TAKING: [&str; 5] = ["free", "dealloc", "sdallocx", "dallocx", "delete"];
 
-/// The executables that were met.
+/// The executables that were seen.
 #[derive(Debug, Default)]
 pub(crate) struct Executables {
     /// By device, number and time of change.
@@ -71,9 +71,10 @@ pub(crate) struct Executables {
 }
 
 impl Executables {
-    /// The executable of a process, which lies at `path` if it can be seen from here. What it says is there a little later.
+    /// Returns the executable of a process, which is at `path` if it can be seen from here. Its symbols are read a
+    /// little later.
     pub(crate) fn of(&mut self, pid: u32, path: Option<&Path>) -> Arc<OnceLock<Linked>> {
-        // The process may have ended, be somebody else's, or have become another program since.
+        // The process may have ended, belong to another user, or have executed another program since.
         let own = format!("/proc/{pid}/exe");
         let is_another = path.is_some() && std::fs::read_link(&own).ok().as_deref() != path;
         let by_path = || path.and_then(|path| File::open(path).ok());
@@ -104,7 +105,7 @@ fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
     Linked { unseen: image.map(|image| image.unseen).unwrap_or_default(), ..linked }
 }
 
-/// What the file says; nothing when it is no executable.
+/// Reads the file's symbols; returns nothing if it is no executable.
 pub fn linked_into(file: File) -> Linked {
     let core = core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
     // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
@@ -125,7 +126,7 @@ pub fn linked_into(file: File) -> Linked {
     }
 }
 
-/// Notes which functions of which families a name stands for.
+/// Stores which functions of which families a symbol is one of.
 fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
     for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
         let Some(rest) = name.strip_prefix(prefix.as_bytes()) else { continue };
@@ -140,7 +141,7 @@ fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
         seen[at].0 |= is_one(&GIVING);
         seen[at].1 |= is_one(&TAKING);
     }
-    // jemalloc can be built with any prefix, and has two functions that nobody else has.
+    // jemalloc can be built with any prefix, and has two functions that no other allocator has.
     if name.ends_with(b"sdallocx") && !name.starts_with(b"_Z") && !name.starts_with(b"_R") {
         seen[1] = (true, true);
     }

@@ -19,11 +19,11 @@ pub struct OwnAllocator {
 /// Why calls of an allocator are not seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotSeen {
-    /// Nobody could look into the executable before it ran.
+    /// The executable could not be read before it started.
     NotLookedAt,
     /// Some of its functions cannot be patched.
     Functions(Vec<Unseen>),
-    /// In memory it is not what it is in its file.
+    /// Its code in memory differs from its file.
     Differs,
     /// No room near the executable.
     NoRoom,
@@ -48,7 +48,7 @@ impl OwnAllocator {
         Some(OwnAllocator { name: name.to_owned(), library: None, why })
     }
 
-    /// What is to be said of its process.
+    /// Returns the sentence about its process.
     pub(crate) fn sentence(&self, pid: u32) -> String {
         let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
         let (why, cure) = self.why.told();

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
-/// What a thread of a recorded process takes without `malloc`: its stack, and the recorder's memory of it.
+/// How much memory a thread of a recorded process has without `malloc`: its stack, and the recorder's memory for it.
 const THREAD_BYTES: u64 = 512 << 10;
 
 /// One process's memory, watched.
@@ -21,22 +21,22 @@ pub(crate) struct MemoryWatch {
     pid: u32,
     statm: Option<File>,
     linked: Arc<OnceLock<Linked>>,
-    /// Libraries and executable, as far as they tell of a runtime.
+    /// The runtime that libraries and executable show.
     runtime: Option<&'static str>,
     /// The most that was resident of any kind.
     largest_bytes: u64,
     /// The most that could be a heap.
     resident_bytes: u64,
-    /// What the short table said when the long one was read last.
+    /// The value in `statm` when `smaps` was read last.
     looked_at_bytes: u64,
 }
 
-/// What the short table says.
+/// The contents of `/proc/PID/statm`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resident {
     /// All of it.
     pub(crate) bytes: u64,
-    /// What belongs to no file and is not shared.
+    /// Memory that belongs to no file and is not shared.
     pub(crate) anonymous_bytes: u64,
 }
 
@@ -55,7 +55,7 @@ impl MemoryWatch {
             resident_bytes: 0,
             looked_at_bytes: 0,
         };
-        // One that lives shortly is looked at only now.
+        // A short-lived process is read only now.
         let _ = watch.resident();
         watch
     }
@@ -73,12 +73,12 @@ impl MemoryWatch {
         }
     }
 
-    /// The most that was resident at any look.
+    /// Returns the most that was resident at any sample.
     pub(crate) fn largest_bytes(&self) -> u64 {
         self.largest_bytes
     }
 
-    /// What is resident now; none when the process has gone.
+    /// Returns what is resident now; `None` if the process has ended.
     pub(crate) fn resident(&mut self) -> Option<Resident> {
         let mut text = [0u8; 128];
         let read = self.statm.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -119,7 +119,7 @@ impl MemoryWatch {
         HeapMetrics { resident_bytes, recorded_bytes, threads }
     }
 
-    /// What is known up to now: looks, and what the process noted when it announced its exit.
+    /// Returns what is known up to now: samples, and what the process stored when it announced its exit.
     pub(crate) fn metrics(&self, mapping: &Mapping, recorded_bytes: u64) -> HeapMetrics {
         let header = mapping.header();
         let value = |metric: &std::sync::atomic::AtomicU64| metric.load(Ordering::Relaxed);
@@ -138,7 +138,7 @@ impl MemoryWatch {
         self.linked.get().cloned().unwrap_or_default()
     }
 
-    /// Where the memory comes from. `modules` are paths of libraries that stood on the process's stacks.
+    /// Returns where the memory comes from. `modules` are paths of libraries that were on the process's stacks.
     pub(crate) fn source<'a>(
         &self,
         metrics: &HeapMetrics,
@@ -157,7 +157,7 @@ impl MemoryWatch {
         }
     }
 
-    /// Waits until it is known what the executable says.
+    /// Waits until the executable's symbols were read.
     pub(crate) fn settle(&self) {
         // Somebody reads it already, if anybody could open it.
         let since = std::time::Instant::now();
@@ -210,7 +210,7 @@ fn runtime_of(name: &str) -> Option<&'static str> {
     library.or_else(program).map(|(_, runtime)| *runtime)
 }
 
-/// What a process has mapped.
+/// The mappings of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Mapped {
     /// Resident and private, in mappings that could be a heap.
@@ -218,8 +218,8 @@ struct Mapped {
     runtime: Option<&'static str>,
 }
 
-/// The long table. Anonymous mappings that go on where a file's ends are its static data; those right above a few pages that
-/// nobody may touch are stacks.
+/// Parses `/proc/PID/smaps`. Anonymous mappings right after a file's are its static data; those right above an
+/// inaccessible guard are stacks.
 fn of_mappings(table: &str) -> Mapped {
     const GUARD_BYTES_MAX: u64 = 1 << 20;
     let mut mapped = Mapped::default();

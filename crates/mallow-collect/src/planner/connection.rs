@@ -22,23 +22,23 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) socket: Arc<OwnedFd>,
-    /// What it was told to patch.
+    /// What the process was told to patch.
     planned: Option<Planned>,
 }
 
-/// Images that a process was told to patch, and says what came of.
+/// Images that a process was told to patch; it reports the results.
 #[derive(Debug)]
 struct Planned {
     pid: u32,
     images: Vec<(Object, Arc<Image>)>,
 }
 
-/// What came of listening to a connection.
+/// The result of reading a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     /// It has nothing more to say.
     pub(crate) is_over: bool,
-    /// What of a process's libraries is not seen.
+    /// The libraries of a process that are not recorded.
     pub(crate) unseen: Vec<UnseenLibrary>,
 }
 
@@ -53,7 +53,7 @@ impl Connection {
         let heard = match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
             Ok((heard, _)) => &bytes[..heard],
             Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Heard::default(),
-            // It has gone without the answer, and says so itself.
+            // It has gone on without the reply, and reports that itself.
             Err(_) => &[],
         };
         match self.planned.take() {
@@ -65,7 +65,8 @@ impl Connection {
         }
     }
 
-    /// Answers a question; gives the libraries in which nothing can be patched. None for who is none of ours, or has gone.
+    /// Answers a request; returns the libraries in which nothing can be patched. `None` for a process that is not
+    /// ours, or has ended.
     fn answer(&mut self, question: &[u8], token: [u8; 16]) -> Option<Vec<UnseenLibrary>> {
         let addresses = addresses(question, token)?;
         let pid = Peer::of_connection(&self.socket)?.pid;
@@ -103,7 +104,7 @@ impl Connection {
 }
 
 impl Planned {
-    /// What came of the images: a number each, in their order. None when the process has gone.
+    /// Returns the results of the images: a number each, in their order. `None` if the process has ended.
     fn outcomes(&self, heard: &[u8]) -> Vec<UnseenLibrary> {
         let numbers = heard.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let each = self.images.iter().zip(numbers).take(IMAGES_MAX);
@@ -134,7 +135,8 @@ fn addresses(question: &[u8], token: [u8; 16]) -> Option<Vec<u64>> {
     is_ours.then(|| words.collect())
 }
 
-/// Which files are mapped at addresses in a process, each with its place in the list, as far as they can be seen from here.
+/// Returns which files are mapped at addresses in a process, each with its place in the list, as far as they can be
+/// seen from here.
 fn objects(pid: u32, addresses: &[u64]) -> Vec<(u32, Object)> {
     let Ok(maps) = std::fs::read_to_string(format!("/proc/{pid}/maps")) else { return Vec::new() };
     let executable = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
@@ -150,7 +152,7 @@ fn objects(pid: u32, addresses: &[u64]) -> Vec<(u32, Object)> {
     addresses.iter().enumerate().filter_map(object).collect()
 }
 
-/// Where a mapping of a file's beginning lies, the file's number and its path.
+/// Parses where a file's beginning is mapped, the file's inode and its path.
 fn beginning(line: &str) -> Option<(u64, (u64, &str))> {
     // `start-end access offset device inode   path`
     let mut fields = line.splitn(6, ' ');

@@ -13,7 +13,8 @@ pub(crate) struct UnseenLibrary {
 }
 
 impl UnseenLibrary {
-    /// What came of an image in a process; none when all of it is seen, and for executables, of which their processes say so themselves.
+    /// Returns what is not recorded of an image in a process; `None` if all of it is, and for executables, which
+    /// their processes report themselves.
     pub(crate) fn of(pid: u32, object: &Object, image: &Image, outcome: u32) -> Option<UnseenLibrary> {
         let why = match outcome {
             PATCHES_MADE if image.unseen.is_empty() => return None,

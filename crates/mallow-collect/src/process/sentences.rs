@@ -7,13 +7,13 @@ use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, PYTHON_OBJECTS_ELSEWHERE};
 use std::sync::atomic::Ordering;
 
 impl TracedProcess {
-    /// Whether what Python's allocator hands out was wanted, and whether there was one to be asked.
+    /// Returns whether blocks of Python's allocator were requested, and whether there was one to hook.
     pub(crate) fn python_objects(&self) -> (bool, bool) {
         let is_wanted = self.at_start().features & FEATURE_PYTHON_OBJECTS != 0;
         (is_wanted, self.header().python_objects.load(Ordering::Relaxed) != 0)
     }
 
-    /// What a recorder that checks itself found.
+    /// Returns the results of a recorder with self-checks.
     pub(crate) fn verification(&self) -> Option<String> {
         let (header, pid) = (self.mapping.header(), self.pid);
         let value = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
@@ -76,13 +76,13 @@ impl TracedProcess {
         unseen::events_lost(&self.mapping, self.damages > 0 || self.beyond().is_some())
     }
 
-    /// Why its figures are not those of the program, if they are not: a judgement must not rest on them.
+    /// Returns why its metrics are not those of the program, if they are not: no verdict may use them.
     pub(crate) fn faults(&self) -> impl Iterator<Item = String> {
         let loss = unseen::loss(self.events_lost(), self.pid);
         [self.abandoned(), loss, self.damage(), self.cut_stacks()].into_iter().flatten()
     }
 
-    /// What of this process is not in the trace, if anything.
+    /// Returns what is missing of this process in the trace, if anything.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let pid = self.pid;
         let mut warnings = unseen::warnings(&self.mapping, pid);

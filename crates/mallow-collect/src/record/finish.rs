@@ -11,15 +11,15 @@ use crate::target::TracedCommand;
 use mallow_profile::{EventsLost, Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
 
-/// What was counted, as it is in memory when the trace is written.
+/// The results in memory when the trace is written.
 pub(crate) enum Metrics {
     /// Everything.
     Profile(Box<Profile>),
-    /// The regions of each process, when they were asked for.
+    /// The regions of each process, if they were requested.
     Regions(Vec<WatchedProcess>),
 }
 
-/// Closes what is still open, and adds symbols and figures. `started` is the command, where one was started.
+/// Closes what is still open, and adds symbols and sums. `started` is the command, if one was started.
 pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
     started: Option<&TracedCommand>,
@@ -55,8 +55,8 @@ pub(crate) fn finish<S: Sink + Send>(
         sink.put_whole(&named.symbols)?;
         Metrics::Profile(Box::new(profile_of(Recording { duration_us, ..about }, exited, missing, named)))
     } else {
-        // Whoever waits for a count is not kept waiting for the names of all that happened around it. The trace's reader
-        // looks the others up.
+        // A caller that needs only counts does not wait for the symbols of everything around them. The trace's reader
+        // resolves the others.
         let symbols = symbols_of(&exited, ExitedProcess::counted_addresses, resolve).symbols;
         Metrics::Regions(regions::watched(exited, &symbols))
     };

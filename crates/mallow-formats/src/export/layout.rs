@@ -61,7 +61,7 @@ fn place(end: &mut u64, size: u64) -> Option<(u64, u64)> {
     Some((start, its_end))
 }
 
-/// Whether a location has a name beside its address.
+/// Returns whether a location has a name beside its address.
 pub(super) fn is_named(location: &Location) -> bool {
     let address = match location.address {
         Address::InModule { svma, .. } => svma,

@@ -47,7 +47,7 @@ pub(super) struct Columns {
     pub(super) requests: Option<Column>,
 }
 
-/// Whether a line names the columns that every such log has.
+/// Returns whether a line names the columns that every such log has.
 pub(crate) fn is_header(line: &str) -> bool {
     let names = fields(line);
     names.contains(&"type") && names.contains(&"tick")

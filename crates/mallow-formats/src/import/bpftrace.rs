@@ -61,7 +61,7 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(stacks.finish(warnings, !entries.is_cut()))
 }
 
-/// Whether an entry counts allocations by stack; also what a comparison of counts is made of.
+/// Returns whether an entry counts allocations by stack; also what a comparison of counts is made of.
 pub(crate) fn counts_allocations(entry: &Entry) -> Option<u64> {
     totals(role(entry), entry.value).map(|totals| totals.allocations).filter(|count| *count > 0)
 }

@@ -114,7 +114,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
     Ok(ImportedCpu { profile, warnings, complete })
 }
 
-/// Whether a record may be given to the reader of records, which believes the size of a build id and the length of a chain.
+/// Returns whether a record may be given to the reader of records, which believes the size of a build id and the length of a chain.
 fn is_sound(record: &Record, body: &[u8], parse: &RecordParseInfo) -> bool {
     if record.kind == MMAP2 {
         let size = body.get(BUILD_ID_SIZE_AT).copied().unwrap_or(0);
@@ -141,12 +141,12 @@ fn without(file: &Container<'_>, left_out: &BTreeSet<usize>) -> Option<String> {
     (!names.is_empty()).then(|| format!("samples of these events are left out: {}", names.join(", ")))
 }
 
-/// Whether it tells when threads gave a processor up and had one again: `perf record --switch-events`.
+/// Returns whether it tells when threads gave a processor up and had one again: `perf record --switch-events`.
 fn has_switches(file: &Container<'_>) -> bool {
     file.events.iter().any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH))
 }
 
-/// Whether each of its samples is where a thread gives a processor up: `-e context-switches/period=1/`.
+/// Returns whether each of its samples is where a thread gives a processor up: `-e context-switches/period=1/`.
 fn is_each_switch(event: &Event) -> bool {
     matches!(event.attr.type_, PerfEventType::Software(SoftwareCounterType::ContextSwitches))
         && matches!(event.attr.sampling_policy, SamplingPolicy::Period(period) if period.get() == 1)

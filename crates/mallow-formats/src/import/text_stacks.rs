@@ -78,7 +78,7 @@ pub(super) fn without_offset(text: &str) -> &str {
     }
 }
 
-/// Whether a text is an address, such as `0x7f12`.
+/// Returns whether a text is an address, such as `0x7f12`.
 pub(super) fn is_address(text: &str) -> bool {
     text.strip_prefix("0x")
         .is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_hexdigit()))

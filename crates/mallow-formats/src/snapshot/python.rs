@@ -139,7 +139,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Whether what a line needs is there.
+    /// Returns whether what a line needs is there.
     fn is_understood(&self, line: &Line<'_>) -> bool {
         let is_object = line.class.is_some_and(|class| self.classes.contains_key(&class));
         match line.at {

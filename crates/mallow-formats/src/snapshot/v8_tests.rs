@@ -155,7 +155,7 @@ fn class(snapshot: &Snapshot, object: u32) -> String {
     format!("{} {}", graph.name(class.kind.0), graph.name(class.name))
 }
 
-/// Whether an edge is none of the file's.
+/// Returns whether an edge is none of the file's.
 fn is_hung(graph: &Graph, edge: &Edge) -> bool {
     matches!(edge.label, Some(EdgeLabel::Name(name)) if graph.name(name) == "(nothing else retains it)")
 }

@@ -62,7 +62,7 @@ const FUNCTIONS: [&str; 34] = [
     "collect",
 ];
 
-/// Whether a frame can only be told by such a file and function to be a library's.
+/// Returns whether a frame can only be told by such a file and function to be a library's.
 pub(super) fn is_rust_library(frame: &Frame) -> bool {
     let name = frame.function.split('<').next().unwrap_or_default();
     let file = frame.file.as_deref().unwrap_or_default();

@@ -50,7 +50,7 @@ pub(super) fn without_reference(conclusions: &[Conclusion], limits: &Limits) -> 
     conclusions.iter().find(is_open).map(|conclusion| conclusion.metric)
 }
 
-/// Whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
+/// Returns whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
 pub(super) fn is_set(metric: Metric, limits: &Limits, baseline: Option<&Baseline>) -> bool {
     baseline.is_some() || matches!(limits.of(metric), Some(Limit::Absolute { .. }))
 }

@@ -14,7 +14,7 @@ fn relative(abs: Option<u64>, rel_ppm: Option<u64>, combine: Combine) -> Limits 
     limits_of(METRIC, Limit::Relative(Tolerance { abs, rel_ppm, combine }))
 }
 
-/// Whether a test of a thousand allocations is judged at all.
+/// Returns whether a test of a thousand allocations is judged at all.
 fn is_known(baseline: Option<&Baseline>, limits: &Limits) -> bool {
     let now = sample::counts(Some(1000), &[1000; 10]);
     let judged = crate::judge::judge(&now, baseline, limits, &crate::judge::Settings::default());

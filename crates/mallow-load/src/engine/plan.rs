@@ -60,7 +60,7 @@ impl Plan {
         Plan { stopped: Arc::clone(stopped), ..self }
     }
 
-    /// Whether somebody wants no request to begin any more.
+    /// Returns whether somebody wants no request to begin any more.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }

@@ -31,7 +31,7 @@ impl Debt {
         self.is_managed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something was read that has to be acknowledged now that there is nothing more to read.
+    /// Returns whether something was read that has to be acknowledged now that there is nothing more to read.
     fn is_overdue(&self) -> bool {
         !self.is_managed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Relaxed)
     }

@@ -59,7 +59,7 @@ impl Taken {
 }
 
 impl Take {
-    /// Whether it stands in the body.
+    /// Returns whether it stands in the body.
     pub(crate) fn is_of_body(&self) -> bool {
         matches!(self.from, From::Json(_) | From::Pattern(_))
     }

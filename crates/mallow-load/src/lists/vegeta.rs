@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Whether a line is `METHOD URL`.
+/// Returns whether a line is `METHOD URL`.
 pub(super) fn is_request(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let (Some(method), Some(url), None) = (words.next(), words.next(), words.next()) else { return false };

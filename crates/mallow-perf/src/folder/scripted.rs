@@ -10,7 +10,7 @@ use linux_perf_event_reader::SampleRecord;
 use linux_perf_event_reader::constants::{PERF_REG_X86_IP, PERF_REG_X86_SP};
 use mallow_cpu::{CpuTotals, ThreadIndex};
 
-/// Whether a file is an interpreter whose scripts' frames are read, as far as its name tells.
+/// Returns whether a file is an interpreter whose scripts' frames are read, as far as its name tells.
 pub(super) fn is_interpreter(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_version = |rest: &str| rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit());

@@ -143,7 +143,7 @@ impl Pass {
         self.choice.as_ref().is_none_or(|choice| choice(thread, stack, size))
     }
 
-    /// Whether a block is live. Ids from a damaged file need not be.
+    /// Returns whether a block is live. Ids from a damaged file need not be.
     #[inline]
     pub fn is_live(&self, block: BlockId) -> bool {
         self.blocks.is_live(block)

@@ -19,7 +19,7 @@ impl Window {
     /// The whole run.
     pub const ALL: Window = Window { from_us: 0, to_us: u64::MAX };
 
-    /// Whether something that happened then is in it.
+    /// Returns whether something that happened then is in it.
     #[inline]
     pub fn contains(&self, time_us: u64) -> bool {
         self.from_us <= time_us && time_us < self.to_us

@@ -179,7 +179,7 @@ impl Trend {
         }
     }
 
-    /// Whether what was freed only in the last 2 % had been growing up to then: it would be called a leak if the program
+    /// Returns whether what was freed only in the last 2 % had been growing up to then: it would be called a leak if the program
     /// had been killed.
     pub fn grew_until_freed_at_end(&self) -> bool {
         let enough = self.counts.allocations >= ALLOCATIONS_MIN && self.run.length_us() >= RUN_US_MIN;

@@ -38,12 +38,12 @@ pub struct EventOptions {
 }
 
 impl EventOptions {
-    /// Whether anything is asked for.
+    /// Returns whether anything is asked for.
     pub fn is_asked(&self) -> bool {
         *self != EventOptions::default()
     }
 
-    /// Whether a window is given.
+    /// Returns whether a window is given.
     pub(super) fn is_windowed(&self) -> bool {
         self.from.is_some() || self.to.is_some() || self.at.is_some()
     }
@@ -57,12 +57,12 @@ impl EventOptions {
             || self.short_lived_us.is_some()
     }
 
-    /// Whether sites in the window are shown: when nothing else is asked for, and for a moment always.
+    /// Returns whether sites in the window are shown: when nothing else is asked for, and for a moment always.
     pub(super) fn shows_window_sites(&self) -> bool {
         self.at.is_some() || !self.has_analysis()
     }
 
-    /// Whether the time line is all there is to find.
+    /// Returns whether the time line is all there is to find.
     pub(super) fn is_only_timeline(&self) -> bool {
         let EventOptions { from, to, .. } = *self;
         *self == EventOptions { timeline: true, from, to, ..EventOptions::default() }

@@ -164,7 +164,7 @@ impl Connection {
         }
     }
 
-    /// Whether a request could be made.
+    /// Returns whether a request could be made.
     fn say(&mut self, request: &str) -> bool {
         let is_said = self.stream.write_all(request.as_bytes()).is_ok();
         self.owed += u32::from(is_said);

@@ -130,7 +130,7 @@ fn share(shared: u32, whole: u32) -> u32 {
 /// up the half.
 pub(super) const STACKS_ALIKE: u32 = 550;
 
-/// Whether two sites may be taken for one although their stacks differ: the same function allocates on stacks
+/// Returns whether two sites may be taken for one although their stacks differ: the same function allocates on stacks
 /// that are alike, or as much is allocated.
 pub(super) fn is_plausible(
     before: &Node,
@@ -143,7 +143,7 @@ pub(super) fn is_plausible(
     is_same || agreement(before.metrics, after.metrics) >= METRICS_AGREE
 }
 
-/// Whether the innermost functions are the same, but for one that came between or went.
+/// Returns whether the innermost functions are the same, but for one that came between or went.
 pub(super) fn same_leaf(before: &[NameId], after: &[NameId]) -> bool {
     let (Some(b), Some(a)) = (before.first(), after.first()) else {
         return before.is_empty() && after.is_empty();

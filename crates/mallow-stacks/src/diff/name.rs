@@ -35,7 +35,7 @@ pub(super) fn normalised(name: &str) -> String {
     without_numbers(&name)
 }
 
-/// Whether a name is only an address; then it says nothing about another build.
+/// Returns whether a name is only an address; then it says nothing about another build.
 pub(super) fn address(name: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
 }

@@ -51,7 +51,7 @@ impl Node {
         lines(self).cmp(&lines(other))
     }
 
-    /// Whether the lines are the same; the functions are known to be.
+    /// Returns whether the lines are the same; the functions are known to be.
     pub(super) fn has_lines_of(&self, other: &Node) -> bool {
         self.frames.len() == other.frames.len()
             && self

@@ -133,7 +133,7 @@ fn sorted(sequences: &[Vec<NameId>]) -> Vec<Vec<NameId>> {
     sorted
 }
 
-/// Whether some function stands near the leaf of both.
+/// Returns whether some function stands near the leaf of both.
 fn shares_near_leaf(before: &[NameId], after: &[NameId]) -> bool {
     before.iter().take(NEAR).enumerate().any(|(at, name)| {
         let reach = if at < NEAREST { NEAR } else { NEAREST };

@@ -64,12 +64,12 @@ fn only<'a>(name: Plain<'_>, others: &[Plain<'a>]) -> Option<Plain<'a>> {
     if found.next().is_none() { first } else { None }
 }
 
-/// Whether two names that may be meant by each other are one: where both have parameters and differ, they are of two types.
+/// Returns whether two names that may be meant by each other are one: where both have parameters and differ, they are of two types.
 fn is_spelling(a: Plain<'_>, b: Plain<'_>) -> bool {
     is_end(a, b) && !(a.had_parameters && b.had_parameters)
 }
 
-/// Whether two names are the same but for parameters, or one of them is the end of the other.
+/// Returns whether two names are the same but for parameters, or one of them is the end of the other.
 fn is_end(a: Plain<'_>, b: Plain<'_>) -> bool {
     let (short, long) = if a.text.len() < b.text.len() { (a, b) } else { (b, a) };
     long.text.strip_suffix(short.text).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 /// By how much metrics differ, added over what is looked at, without regard to the sign.
 type Variation = [u128; 2];
 
-/// Whether it explains more to take all nodes of a group together than to pair them: at most half of the
+/// Returns whether it explains more to take all nodes of a group together than to pair them: at most half of the
 /// differences remain. Only where the numbers of nodes differ; otherwise nothing was split.
 pub(super) fn explains(sides: &Sides, before: &[usize], after: &[usize], pairs: &[(usize, usize)]) -> bool {
     if before.len() == after.len() {

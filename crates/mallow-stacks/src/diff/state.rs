@@ -27,7 +27,7 @@ pub(super) struct Rounds<'a> {
 pub(super) struct SharedNames(Vec<bool>);
 
 impl SharedNames {
-    /// Whether a name does.
+    /// Returns whether a name does.
     pub(super) fn has(&self, name: NameId) -> bool {
         self.0[name as usize]
     }

@@ -70,12 +70,12 @@ fn is_left(metric: Metric) -> bool {
     matches!(metric, Metric::Remaining | Metric::RemainingBytes | Metric::Descriptors)
 }
 
-/// Whether the baseline has left something behind too, so that only the change is news.
+/// Returns whether the baseline has left something behind too, so that only the change is news.
 fn has_reference(test: &TestResult, metric: Metric) -> bool {
     conclusion(test, metric).and_then(|conclusion| conclusion.reference).is_some_and(|value| value > 0)
 }
 
-/// Whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
+/// Returns whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
 /// only some of its runs left something.
 fn may_have_kept(test: &TestResult) -> bool {
     let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {

@@ -139,7 +139,7 @@ impl Page<'_> {
         printable(&parts.join(", "))
     }
 
-    /// Whether there is a test whose metrics an update would take over.
+    /// Returns whether there is a test whose metrics an update would take over.
     pub(crate) fn has_metrics_to_accept(&self) -> bool {
         let is_open = |test: &TestResult| match test.outcome {
             Outcome::Improved | Outcome::Stale | Outcome::Missing => true,

@@ -38,7 +38,7 @@ impl Page<'_> {
         wrapped(&words.join(" "), self.style.width)
     }
 
-    /// Whether a measure can be shown.
+    /// Returns whether a measure can be shown.
     pub(super) fn tells(&self, measure: Measure) -> bool {
         measure.is_known(&self.profile.known)
     }

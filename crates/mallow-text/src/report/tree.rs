@@ -115,7 +115,7 @@ impl Page<'_> {
         self.branches(node, view, prefix, out);
     }
 
-    /// Whether the share would read as more than 0.0%.
+    /// Returns whether the share would read as more than 0.0%.
     fn is_visible(&self, under: &Under, key: SortKey) -> bool {
         let measure = key.weight();
         let (part, whole) = (measure.of_site(&under.totals), measure.of_totals(&self.totals));

@@ -102,7 +102,7 @@ impl Live {
         text
     }
 
-    /// Whether a look at the idle server shows what the one before it did.
+    /// Returns whether a look at the idle server shows what the one before it did.
     fn is_told(&self, sample: &Sample) -> bool {
         let Some(last) = self.last.as_ref().filter(|_| sample.phase == Phase::IdleControl) else {
             return false;

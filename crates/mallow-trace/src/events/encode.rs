@@ -137,7 +137,7 @@ impl EventEncoder {
         self.events
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.events == 0
     }

@@ -59,7 +59,7 @@ impl<V: Blocks> Checked<V> {
         Ok(None)
     }
 
-    /// Whether an event may be handed on. A thread's index is at most the number of events before it, or was announced by name.
+    /// Returns whether an event may be handed on. A thread's index is at most the number of events before it, or was announced by name.
     #[inline]
     fn accepts(&mut self, thread: u32, stack: u32, block: Option<u32>, time_us: u64) -> bool {
         let stack_known = stack == NO_STACK || stack < self.stack_count;

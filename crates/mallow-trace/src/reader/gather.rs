@@ -126,7 +126,7 @@ impl Parts {
         Ok(())
     }
 
-    /// Whether the recording was closed in order.
+    /// Returns whether the recording was closed in order.
     pub(super) fn is_closed(&self) -> bool {
         self.end.is_some() && self.torn.is_none() && self.damaged.is_none()
     }

@@ -161,7 +161,7 @@ fn unit_of(unit: &str, kind: Kind, counted_in: Unit) -> Result<u64, String> {
 }
 
 impl<M: Metric> Limit<M> {
-    /// Whether it is on what became more, and needs something to be held against.
+    /// Returns whether it is on what became more, and needs something to be held against.
     pub fn is_relative(&self) -> bool {
         self.kind != Kind::Most
     }
@@ -174,7 +174,7 @@ impl<M: Metric> Limit<M> {
         Some(Verdict { limit: self.clone(), change, is_broken: Some(self.is_broken(change, per)) })
     }
 
-    /// Whether a change breaks it.
+    /// Returns whether a change breaks it.
     pub fn is_broken(&self, change: Change, per: NonZeroU64) -> bool {
         let per = u128::from(per.get());
         match self.kind {

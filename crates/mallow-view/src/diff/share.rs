@@ -52,7 +52,7 @@ impl fmt::Display for ShareLimit {
 }
 
 impl ShareLimit {
-    /// Whether a text is meant to be one.
+    /// Returns whether a text is meant to be one.
     pub fn is_one(text: &str) -> bool {
         order(text.trim()).is_some()
     }

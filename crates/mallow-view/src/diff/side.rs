@@ -56,7 +56,7 @@ impl<'a, W: Weights> Side<'a, W> {
         self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
     }
 
-    /// Whether the filter wants one of the sites.
+    /// Returns whether the filter wants one of the sites.
     pub(super) fn wants(&self, sites: &[usize]) -> bool {
         sites.iter().any(|site| self.wanted[*site])
     }

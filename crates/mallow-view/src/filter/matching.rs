@@ -75,7 +75,7 @@ impl Matching {
         held.fold(0, |bits, (number, _)| bits | 1 << number)
     }
 
-    /// Whether something with a stack is wanted, that is of a process and a thread and has a size, where they matter.
+    /// Returns whether something with a stack is wanted, that is of a process and a thread and has a size, where they matter.
     #[inline]
     pub fn wants(&self, process: ProcessIndex, stack: Option<StackId>, thread: u64, size: u64) -> bool {
         let of_stack = stack.and_then(|stack| self.of_stacks.get(stack.0 as usize)).copied().unwrap_or(0);

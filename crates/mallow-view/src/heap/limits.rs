@@ -88,7 +88,7 @@ fn sum_of_class(graph: &Graph, tree: &DominatorTree, name: &str) -> Option<Sum> 
     (sum.objects > 0 || is_known()).then_some(sum)
 }
 
-/// Whether an object is of a class of this name.
+/// Returns whether an object is of a class of this name.
 pub(super) fn of_class<'a>(graph: &'a Graph, name: &str) -> impl Fn(ObjectId) -> bool + use<'a> {
     let is_of: Vec<bool> = graph.classes().iter().map(|class| graph.name(class.name) == name).collect();
     move |object| is_of[graph.class_of(object).0 as usize]

@@ -50,7 +50,7 @@ pub fn weight(verdict: Verdict, fail_on: &[FailOn]) -> Weight {
     }
 }
 
-/// Whether a finding fails the soak.
+/// Returns whether a finding fails the soak.
 pub fn is_failure(finding: &Finding, fail_on: &[FailOn]) -> bool {
     match finding {
         // A process has but so many of them, so what grows beyond doubt will end it.

@@ -148,7 +148,7 @@ impl Memory {
         self.put(at + 8, parent);
     }
 
-    /// Whether nobody reads it any more, or that is to be supposed.
+    /// Returns whether nobody reads it any more, or that is to be supposed.
     pub(crate) fn is_left(&self) -> bool {
         let heartbeat = self.word32(offset_of!(Header, heartbeat)).load(Ordering::Acquire);
         heartbeat == HEARTBEAT_LEFT || Instant::now() >= self.patience

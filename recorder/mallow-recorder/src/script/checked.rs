@@ -10,7 +10,7 @@ pub const PAGE_WORDS: usize = PAGE_BYTES / 8;
 #[derive(Debug)]
 pub struct Pages<'a> {
     copy: &'a mut [usize; PAGE_WORDS],
-    /// Where the copy is of; 1, where no page is, at first.
+    /// The page of the copy; at first 1, which is no page.
     page: usize,
 }
 
@@ -47,7 +47,7 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    /// As many as there is room for.
+    /// Returns an empty list with this room.
     pub fn new(room: &'a mut [u64]) -> Keys<'a> {
         Keys { room, count: 0, is_cut: false }
     }
@@ -67,7 +67,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// How many there are.
+    /// Returns how many there are.
     pub fn count(&self) -> usize {
         self.count
     }

@@ -29,7 +29,7 @@ static TABLE: [AtomicU64; TABLE_ENTRIES] = [const { AtomicU64::new(0) }; TABLE_E
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static STATE_DEATHS: AtomicU64 = AtomicU64::new(0);
 
-/// In place of the number of a piece of code: a thread's state.
+/// Used instead of a code number for a thread's state.
 pub const STATE: u32 = 0;
 
 /// A bit for each hash of a block that is watched.
@@ -37,13 +37,13 @@ static WATCHED: [AtomicU64; WATCHED_BITS / 64] = [const { AtomicU64::new(0) }; W
 const WATCHED_BITS: usize = 1 << 16;
 static WATCHES: AtomicBool = AtomicBool::new(false);
 
-/// How often code has died. While it stays the same, equal addresses are the same code.
+/// How often a code object was freed. While it is unchanged, equal addresses are the same code.
 #[inline(always)]
 pub fn generation() -> u64 {
     GENERATION.load(Ordering::Acquire)
 }
 
-/// How often a thread's state has died.
+/// How often a thread's state was freed.
 #[inline(always)]
 pub fn state_deaths() -> u64 {
     STATE_DEATHS.load(Ordering::Acquire)
@@ -56,7 +56,8 @@ fn bit_of(block: usize) -> (&'static AtomicU64, u64) {
     (at(&WATCHED, hash / 64 % (WATCHED_BITS / 64)), 1 << (hash % 64))
 }
 
-/// Has a block that has a number looked for when it is freed. It stays so: other blocks with its bit cost a look.
+/// Marks a numbered block, so that it is looked up when it is freed. The mark stays: other blocks with the same bit
+/// cost a look-up.
 pub fn watch(block: usize) {
     let (word, bit) = bit_of(block);
     word.fetch_or(bit, Ordering::AcqRel);
@@ -100,13 +101,13 @@ pub fn number(address: usize) -> Option<u32> {
     Some(found as u32 & CODE_MAX)
 }
 
-/// Has a thread's state told apart from what comes to its address later.
+/// Registers a thread's state, so that it is distinguished from a later one at its address.
 pub fn keep_state(block: usize) {
     keep(block, STATE);
     watch(block);
 }
 
-/// Keeps a number, unless another thread has given one meanwhile; gives the one that holds.
+/// Stores a number, unless another thread has stored one meanwhile; returns the one that is valid.
 fn keep(address: usize, number: u32) -> u32 {
     let wanted = (address / ALIGN) as u64;
     let entry = wanted << NUMBER_BITS | u64::from(number);
@@ -123,14 +124,14 @@ fn keep(address: usize, number: u32) -> u32 {
     }
     if let Some(place) = places(address).nth(number as usize % PROBES) {
         place.store(entry, Ordering::Release);
-        // Nobody would see the end of what had to make room, so nobody goes on with it.
+        // Its death would not be noticed, so it must not be used.
         GENERATION.fetch_add(1, Ordering::AcqRel);
         STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
     }
     number
 }
 
-/// A piece of code dies: what comes to its address is another.
+/// Called when a code object is freed: its address may be reused.
 pub fn forget(address: usize) {
     take_out(address);
     GENERATION.fetch_add(1, Ordering::AcqRel);
@@ -153,7 +154,7 @@ pub fn forget_all() {
     STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
 }
 
-/// What is known of a piece of code before its strings are read.
+/// What is known of a code object before its strings are read.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`], [`RUNTIME_HOTSPOT`].
@@ -162,18 +163,20 @@ pub struct Found {
     pub version: u32,
     /// The line at which it begins.
     pub first_line: u32,
-    /// Where the name of the file, its own name and the table of lines lie, and how long they are. The table may be in three parts.
+    /// The addresses and lengths of the file's name, its own name and the table of lines. The table may be in three
+    /// parts.
     pub pieces: [[usize; 2]; 5],
     /// Bytes of a character of the names; 0 for UTF-8.
     pub widths: [u8; 2],
 }
 
-/// Gives a number to the code at an address, and logs it. None when there is no room or it cannot be read, which is counted.
+/// Logs the code at an address, and returns its number. `None` if there is no room or it cannot be read, which is
+/// counted.
 pub fn log(address: usize, found: &Found) -> Option<u32> {
     write(found).map(|code| keep(address, code))
 }
 
-/// Logs code, and gives its number, which is not kept. None as in [`log`].
+/// Logs code, and returns its number, which is not stored. `None` as in [`log`].
 #[inline(never)]
 pub fn write(found: &Found) -> Option<u32> {
     const FIXED_BYTES: usize = size_of::<CodeRecord>();
@@ -204,7 +207,7 @@ pub fn write(found: &Found) -> Option<u32> {
     Some(code)
 }
 
-/// The next number, with room for what it stands for. None when there is no room, which is counted.
+/// Returns the next number, with room for its record. `None` if there is no room, which is counted.
 fn numbered(record_bytes: usize) -> Option<(u32, *mut u8)> {
     let codes = &process::header().scripts.codes;
     let code = codes.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
@@ -216,8 +219,8 @@ fn numbered(record_bytes: usize) -> Option<(u32, *mut u8)> {
     Some((code, place?))
 }
 
-/// Logs frames that stand within each other, innermost first, each by its code's number and its place, and gives them a number. None when there is no
-/// room, which is counted.
+/// Logs inlined frames, innermost first, each by its code's number and its place, and returns their number. `None` if
+/// there is no room, which is counted.
 #[inline(never)]
 pub fn log_chain(frames: &[[u32; 2]]) -> Option<u32> {
     const FIXED_BYTES: usize = size_of::<ChainRecord>();
@@ -242,7 +245,7 @@ pub fn unread() {
     process::header().scripts.codes_unread.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What a module turned out to be.
+/// A module that is a runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Met {
     /// [`RUNTIME_CPYTHON`], [`RUNTIME_RUBY`], [`RUNTIME_HOTSPOT`].

@@ -23,7 +23,7 @@ use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::*;
 
-/// Where a version keeps things. All offsets in bytes.
+/// The layout of a version. All offsets in bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Layout {
     minor: u32,
@@ -47,7 +47,7 @@ pub(crate) struct Layout {
     other_text: usize,
 }
 
-/// How a frame says where it is.
+/// How a frame stores its current instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     /// Bytes from the first instruction, four bytes of it.
@@ -58,7 +58,7 @@ pub(super) enum Place {
     Address,
 }
 
-/// How a frame says that the interpreter was called for it.
+/// How a frame shows that the interpreter's function was called for it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
     /// Each is one.
@@ -143,7 +143,7 @@ pub(super) const CODE_BITS: usize = (ADDRESS_END - 1) & !3;
 /// Whose a frame is: from here on upwards it is no script's.
 pub(super) const SHIM: usize = 3;
 
-/// What the module offers. Written before [`Python::met`] says that it is there.
+/// Addresses of the module. Written before [`Python::met`] returns true.
 struct Offered {
     layout: AtomicUsize,
     own_state: AtomicUsize,
@@ -207,12 +207,12 @@ pub fn meet(object: &Object) -> Option<Met> {
     met(READ, interpreter::parts(object, interprets.address, interprets.bytes))
 }
 
-/// Whether a loaded object is CPython.
+/// Returns whether a loaded object is CPython.
 pub fn is_module(bias: usize, dynamic: usize) -> bool {
     definition_in(bias, dynamic, c"PyCode_Type").is_some()
 }
 
-/// Whether the module that was met is still there.
+/// Returns whether the module is still loaded.
 pub fn is_loaded() -> bool {
     let code_type = OFFERED.code_type.load(Ordering::Relaxed);
     objects::find(code_type).is_some_and(|object| {
@@ -221,7 +221,7 @@ pub fn is_loaded() -> bool {
     })
 }
 
-/// Up to 3.10 no datum says it, but what came with each version.
+/// Up to 3.10 no symbol has the version; it follows from what each version added.
 #[inline(never)]
 fn version(defined: &impl Fn(&CStr) -> Option<Definition>) -> u32 {
     if let Some(version) = defined(c"Py_Version") {
@@ -271,10 +271,10 @@ fn as_it_says(runtime: usize, layout: &Layout) -> u32 {
     }
 }
 
-/// Has deaths of code reported: its type's function that frees them is called behind ours. The type is static, cannot be inherited from, and lies
-/// in memory that the interpreter writes itself.
+/// Subscribes to frees of code objects: our function is called before their type's own one. The type is static,
+/// cannot be inherited from, and is in memory that the interpreter writes itself.
 pub fn watch_deaths() {
-    /// Of `tp_dealloc` in a type.
+    /// The offset of `tp_dealloc` in a type.
     const DEALLOC: usize = 48;
     let slot = OFFERED.code_type.load(Ordering::Relaxed) + DEALLOC;
     let ours = code_dies as *const () as usize;
@@ -293,7 +293,7 @@ extern "C" fn forget(code: usize) {
     code_log::forget(code);
 }
 
-/// Stands in the type's slot. Leaves no frame of ours behind: what frees the object may call the program.
+/// The function in the type's slot. It leaves no frame of ours: the code that frees the object may call the program.
 #[unsafe(naked)]
 unsafe extern "C" fn code_dies() {
     core::arch::naked_asm!(
@@ -310,19 +310,19 @@ unsafe extern "C" fn code_dies() {
     )
 }
 
-/// Where the layout of the module that was met stands among all.
+/// Returns the index of the module's layout.
 #[inline(always)]
 pub fn layout() -> usize {
     OFFERED.layout.load(Ordering::Relaxed)
 }
 
-/// The calling thread's frames, of the version whose layout stands at `V`.
+/// The calling thread's frames, of the version whose layout has the index `V`.
 pub struct Python<const V: usize> {
     /// What points at the innermost frame, less the layout's offset; 0 without one.
     at: usize,
 }
 
-/// A word of a structure of the interpreter's.
+/// Reads a word of an interpreter's structure.
 ///
 /// # Safety
 /// The structure is live.
@@ -345,10 +345,10 @@ impl<const V: usize> Python<V> {
         Python { at: unsafe { thread_state(Self::LAYOUT.minor, Self::LAYOUT.state_thread_id) } }
     }
 
-    /// Not of any thread: enough to tell the key of what was seen of a frame.
+    /// Of no thread: enough to compute the key of a frame that was read.
     pub(super) const NOBODY: Python<V> = Python { at: 0 };
 
-    /// Whether the frames are what they should be, read by checked copies.
+    /// Returns whether the frames are what they should be, read by checked copies.
     pub fn look_at_first(&self, interpreter: [[u64; 2]; 2]) -> Stage {
         const FRAMES: usize = 100;
         let read = |at: usize, offset: usize| process::word_checked(at.wrapping_add(offset));
@@ -385,10 +385,10 @@ impl<const V: usize> Python<V> {
         Stage::Found(interpreter)
     }
 
-    /// Gives code its number; 0 when it cannot be told what it is.
+    /// Returns the number of code, and assigns one if it has none; 0 if the code cannot be read.
     #[inline(never)]
     fn log(&self, code: usize) -> u32 {
-        /// Bytes of a code object that are looked at, and of a string's head.
+        /// How many bytes of a code object are read, and of a string's head.
         const CODE_WORDS: usize = 28;
         const HEAD_WORDS: usize = 5;
         const NAME_BYTES_MAX: usize = 4 << 10;
@@ -455,7 +455,8 @@ impl<const V: usize> Frames for Python<V> {
         }
     }
 
-    /// A thread without the interpreter's lock may have been kept waiting between the look at whether it ends and its frames.
+    /// A thread without the interpreter's lock may have been suspended between the check whether it ends and reading
+    /// its frames.
     fn hold(&self) -> bool {
         ask(&OFFERED.is_ending) as u32 == 0 || ask(&OFFERED.holder) == ask(&OFFERED.own_state)
     }
@@ -510,7 +511,7 @@ pub(super) fn address(value: usize) -> usize {
     if value.is_multiple_of(8) && value < ADDRESS_END { value } else { 0 }
 }
 
-/// Asks one of the interpreter's functions, which [`meet`] has found.
+/// Calls one of the interpreter's functions, which [`meet`] has found.
 #[inline(always)]
 fn ask(function: &AtomicUsize) -> usize {
     type Ask = unsafe extern "C" fn() -> usize;
@@ -518,8 +519,9 @@ fn ask(function: &AtomicUsize) -> usize {
     unsafe { transmute::<usize, Ask>(function.load(Ordering::Relaxed))() }
 }
 
-/// The same as [`thread_state`] for a signal handler that may interrupt anything: from 3.12 on no question is asked whose answer goes through
-/// thread-local storage, which the loader may be about to make. Whether the state is this thread's is for the caller to see.
+/// The same as [`thread_state`] for a signal handler that may interrupt anything: from 3.12 on it calls no function
+/// that accesses thread-local storage, which the loader may be about to create. The caller checks that the state is
+/// this thread's.
 pub(super) fn thread_state_at_signal(layout: &Layout) -> usize {
     if layout.minor < 12 {
         // SAFETY: what it calls reads a word each.

@@ -27,7 +27,7 @@ use mallow_wire::script::*;
 
 pub use mallow_wire::jvm::VERSIONS;
 
-/// No JVM was met.
+/// No JVM was seen.
 const NONE: u32 = 0;
 /// Its library was, which may not be ready yet.
 const SEEN: u32 = 1;
@@ -37,7 +37,7 @@ const MEETING: u32 = 2;
 const MET: u32 = 3;
 static STATE: AtomicU32 = AtomicU32::new(NONE);
 
-/// Where the JVM keeps the bounds of its code; 0 while no frames are read.
+/// The addresses of the JVM's code bounds; 0 while no frames are read.
 static BOUNDS: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
 struct MetJvm(UnsafeCell<Met>);
@@ -52,23 +52,23 @@ static MET_JVM: MetJvm = MetJvm(UnsafeCell::new(Met {
     interpreter: [[0; 2]; 2],
 }));
 
-/// How a frame is left.
+/// How a frame is unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Leave {
     /// By the frame pointer.
     ByPointer,
     /// It is so long, and the caller's frame pointer lies below its return address.
     Sized(usize),
-    /// As the interpreter's: the frame pointer tells where it lies, and its words where the caller's begins.
+    /// A frame of the JVM's interpreter: the frame pointer points to it, and its words to the caller's.
     Interpreted,
 }
 
 /// A frame in code that a JVM made.
 #[derive(Clone, Copy, Debug)]
 pub struct JavaFrame {
-    /// How the table of nodes knows it.
+    /// Its key in the node table.
     pub key: u64,
-    /// How it is left.
+    /// How it is unwound.
     pub leave: Leave,
     /// Words that it depends on, besides those that are read to leave it: where they lie, and their values. Addresses of 0 are none.
     pub words: [[usize; 2]; 2],
@@ -98,7 +98,7 @@ static METHODS: Remembered<METHOD_WORDS, { 1 << 14 }> = Remembered::empty();
 static LOADERS: Remembered<2, { 1 << 12 }> = Remembered::empty();
 static SERIALS: AtomicUsize = AtomicUsize::new(1);
 
-/// Whether an address lies in code that a JVM made whose frames are read.
+/// Returns whether an address lies in code that a JVM made whose frames are read.
 #[inline(always)]
 pub fn holds(pc: usize) -> bool {
     let [low, high] = [at(&BOUNDS, 0), at(&BOUNDS, 1)].map(|place| place.load(Ordering::Relaxed));
@@ -106,16 +106,16 @@ pub fn holds(pc: usize) -> bool {
     low != 0 && unsafe { (*(low as *const usize)..*(high as *const usize)).contains(&pc) }
 }
 
-/// How often something ended that kept frames may name, so that no thread takes what came to its place for it.
+/// How often something was freed that kept frames may refer to, so that no thread takes its successor for it.
 #[inline(always)]
 pub fn deaths() -> u64 {
     if at(&BOUNDS, 0).load(Ordering::Relaxed) == 0 { 0 } else { code_log::state_deaths() }
 }
 
-/// Where the JVM's library lies: its bias, and its dynamic section.
+/// The JVM's library: its bias, and its dynamic section.
 static LIBRARY: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// A module was met on a stack: if it is a JVM's, its frames are read as soon as there are some.
+/// Called when a module is first seen on a stack: if it is a JVM's, its frames are read as soon as there are some.
 pub fn meet(object: &Object) {
     if STATE.load(Ordering::Relaxed) != NONE {
         return;
@@ -128,7 +128,7 @@ pub fn meet(object: &Object) {
     }
 }
 
-/// Whether an address without unwind tables lies in code that a JVM made whose frames are read. The first one may be the first such code.
+/// Returns whether an address without unwind tables lies in code that a JVM made whose frames are read. The first one may be the first such code.
 #[inline(always)]
 pub fn made(pc: usize) -> bool {
     if STATE.load(Ordering::Relaxed) == SEEN {
@@ -179,10 +179,10 @@ pub unsafe fn inherit(shared: *mut u8) {
     }
 }
 
-/// The frame at an address of code that a JVM made. `can_read` tells whether a word of its stack can be read.
+/// Reads the frame at an address of JIT-compiled code. `can_read` returns whether a word of its stack can be read.
 ///
 /// # Safety
-/// [`holds`] has said so of `ra`, which is on the stack of this thread, with these registers.
+/// [`holds`] has returned true for `ra`, which is on the stack of this thread, with these registers.
 #[inline]
 pub unsafe fn frame_at(ra: usize, sp: usize, bp: usize, can_read: impl Fn(usize) -> bool) -> JavaFrame {
     let Some(code) = known(ra).or_else(|| learn(ra)) else {
@@ -230,12 +230,12 @@ unsafe fn interpreted(sp: usize, bp: usize, can_read: impl Fn(usize) -> bool) ->
     JavaFrame { key, leave: Leave::Interpreted, words: [method, bytecode] }
 }
 
-/// Where the word with the number of a compilation lies.
+/// Returns the address of the word with the number of a compilation.
 fn number_at(blob: usize) -> usize {
     blob.wrapping_add(Place::CompileId.of()) & !7
 }
 
-/// What was found out at an address before, if the same code is still there.
+/// Returns what was cached for an address, if the same code is still there.
 #[inline]
 fn known(pc: usize) -> Option<[usize; CODE_WORDS]> {
     let code = CODE.find(pc)?;
@@ -275,7 +275,7 @@ fn learn(pc: usize) -> Option<[usize; CODE_WORDS]> {
     Some(code)
 }
 
-/// The key of the methods that stand at an address of a compiled one.
+/// Returns the key of the inlined methods at an address of a compiled one.
 #[inline(never)]
 fn chain_key(blob: &Blob, pc: usize) -> u64 {
     let mut scopes = [(0, 0); INLINED_MAX];
@@ -338,7 +338,7 @@ impl Method {
         (now == [constant, pool, names]).then_some([constant, number])
     }
 
-    /// Gives a method its number.
+    /// Assigns a number to a method.
     #[cold]
     #[inline(never)]
     fn log(method: usize) -> Option<[usize; 2]> {
@@ -362,17 +362,17 @@ impl Method {
     }
 }
 
-/// Where the word with the numbers of a method's names lies.
+/// Returns the address of the word with the numbers of a method's names.
 fn names_at(constant: usize) -> usize {
     constant.wrapping_add(Place::NameIndex.of()) & !7
 }
 
-/// Whether a loader's data is still the one that had this serial.
+/// Returns whether a loader's data is still the one that had this serial.
 fn is_loader(loader: usize, serial: usize) -> bool {
     is_watched(loader) && LOADERS.find(loader).is_some_and(|[_, now]| now == serial)
 }
 
-/// Where the JVM counts its own memory, a block of `malloc`'s begins so far in front of what it is for.
+/// If the JVM counts its own memory, a block of `malloc` begins so many bytes before its contents.
 const COUNTED_HEAD: usize = 16;
 
 fn is_watched(loader: usize) -> bool {

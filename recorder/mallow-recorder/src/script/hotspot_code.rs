@@ -9,30 +9,30 @@ use crate::bounds::{at_mut, first};
 use crate::process;
 use mallow_wire::jvm::ARRAY_ELEMENTS;
 
-/// So many methods may stand within each other.
+/// The maximal depth of inlined methods.
 pub const INLINED_MAX: usize = 64;
-/// In place of an index of bytecode: there is none.
+/// Instead of an index of bytecode: there is none.
 pub const NO_BCI: u32 = u32::MAX;
 
 /// A piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blob {
-    /// Where it lies.
+    /// Its address.
     pub start: usize,
-    /// Where its code begins.
+    /// The address of its code.
     pub code: usize,
-    /// How long its frames are, with the return address.
+    /// The size of its frames, with the return address.
     pub frame_bytes: usize,
-    /// What it is.
+    /// Its kind.
     pub kind: BlobKind,
 }
 
-/// What a piece of code is.
+/// The kind of a piece of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlobKind {
     /// A compiled method.
     Compiled,
-    /// What calls a native method.
+    /// A wrapper of a native method.
     Native,
     /// A stub.
     Stub,
@@ -48,7 +48,7 @@ fn int(address: usize, offset: usize) -> Option<i32> {
     word(address, offset).map(|word| word as i32)
 }
 
-/// Where the interpreter's code lies.
+/// Returns the bounds of the interpreter's code.
 pub fn interpreter() -> Option<[usize; 2]> {
     let queue = word(Place::Interpreter.of(), 0).filter(|queue| *queue != 0)?;
     let start = word(queue, Place::QueueBuffer.of())?;
@@ -108,8 +108,8 @@ fn byte(address: usize) -> Option<u8> {
 }
 
 impl Blob {
-    /// Where a frame of a compiled method says where it stands, when it returns to the handler that has the rest of it interpreted: an offset from
-    /// the frame's end inside. None for another address.
+    /// Returns where a frame of a compiled method stores its current place, when it returns to the deoptimisation
+    /// handler: an offset from the frame's inner end. `None` for another address.
     pub fn original_pc(&self, pc: usize) -> Option<usize> {
         if self.kind != BlobKind::Compiled {
             return None;
@@ -125,8 +125,8 @@ impl Blob {
         usize::try_from(offset).ok().filter(|_| is_it)
     }
 
-    /// The methods that stand at an address of a compiled method, innermost first, each with the index of its bytecode; gives their number. Where nothing is
-    /// written down of the address it is the compiled method alone.
+    /// Reads the methods at an address of a compiled method, innermost first, each with the index of its bytecode;
+    /// returns their number. If nothing is recorded for the address, it is the compiled method alone.
     pub fn scopes(&self, pc: usize, into: &mut [(usize, u32); INLINED_MAX]) -> usize {
         let count = match self.kind {
             BlobKind::Compiled => self.scopes_at(pc, into).unwrap_or(0),
@@ -154,7 +154,7 @@ impl Blob {
         Some(count)
     }
 
-    /// Where the places that have scopes begin and end, the scopes, and the methods that they name.
+    /// Returns where the list of places with scopes begins and ends, the scopes, and the methods that they refer to.
     fn tables(&self) -> Option<[usize; 4]> {
         let offset = |place: Place| usize::try_from(int(self.start, place.of())?).ok();
         let pcs = offset(Place::ScopePcs)?;
@@ -170,7 +170,7 @@ impl Blob {
     }
 }
 
-/// Where the scopes of an address are written, from the list of such addresses, which is in order; 0 where there are none.
+/// Returns where the scopes of an address are, from the sorted list of such addresses; 0 if there are none.
 fn scope_of(pcs: usize, end: usize, offset: usize) -> Option<usize> {
     const BYTES: usize = 16;
     let (mut low, mut high) = (0, end.checked_sub(pcs)? / BYTES);
@@ -207,7 +207,8 @@ fn lowest_byte() -> u32 {
     u32::from(vm_tables::version() >= SINCE)
 }
 
-/// A number in one to five bytes, the lowest first: bytes from 192 on say that more follow. Gives it with the place behind it.
+/// Decodes a number of one to five bytes, the lowest first: bytes from 192 on say that more follow. Returns it with
+/// the offset after it.
 fn number(bytes: &[u8; 16], place: usize, lowest: u32) -> (u32, usize) {
     const MORE: u32 = 192;
     const LENGTH_MAX: usize = 5;

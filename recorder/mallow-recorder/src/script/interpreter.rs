@@ -3,14 +3,14 @@
 use crate::cfi;
 use crate::objects::Object;
 
-/// What a reader makes of the first stacks of a process.
+/// What a reader learns from the first stacks of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Nothing yet: the thread runs no script, or its stack does not tell.
+    /// Nothing yet: the thread runs no script, or its stack does not show it.
     Untold,
     /// The frames do not lie where they should.
     Elsewhere,
-    /// They do; and the code that interprets, as [`parts`] gives it.
+    /// They do; and the bounds of the interpreter's code, as [`parts`] returns them.
     Found([[u64; 2]; 2]),
 }
 
@@ -33,7 +33,7 @@ pub fn parts(object: &Object, address: usize, bytes: usize) -> [[u64; 2]; 2] {
         if let Some((length, distance)) = jump {
             let target = (at + length).wrapping_add_signed(i32::from_le_bytes(distance) as isize);
             let is_outside = !(start..end).contains(&target) && (object.start..object.end).contains(&target);
-            // Those that were found already need no look at the tables.
+            // Those that were found already need no search of the tables.
             let known = parts.iter_mut().find(|(start, end, _)| (*start..*end).contains(&target));
             if let Some((part, _, jumps)) = known {
                 *jumps += u32::from(target != *part);
@@ -42,7 +42,7 @@ pub fn parts(object: &Object, address: usize, bytes: usize) -> [[u64; 2]; 2] {
                 && part != target
                 && let Some(free) = parts.iter_mut().min_by_key(|(_, _, jumps)| *jumps)
             {
-                // The rarest makes room: there are stray bytes that look like a jump.
+                // The rarest is evicted: there are stray bytes that look like a jump.
                 *free = (part, end, 1);
             }
         }

@@ -18,19 +18,20 @@ use mallow_wire::shared::{NODE_ROOT, is_node_cut};
 
 /// The deepest stack that is followed, in frames. Calls at deeper ones have their native stack.
 pub const FRAMES_MAX: usize = 16 * 1024;
-/// How many innermost kept frames may have been left between two calls, so that the others are recognised at once.
+/// How many innermost kept frames may have been left between two calls, so that the others are still recognised at
+/// once.
 const LEFT_MAX: usize = 8;
-/// Of calls with a stack too deep, one in so many finds out whether it still is.
+/// If the stack is too deep, one call in so many checks whether it still is.
 const DEEP_CALLS: u32 = 256;
 const PAIRS: usize = 256;
 const STEPS: usize = 256;
 const TRUSTED: usize = 256;
 
-/// What is seen of a frame: all that its node depends on.
+/// What is read of a frame: all that its node depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Look {
-    /// The instruction under way.
+    /// The current instruction.
     pub place: usize,
     /// The code, with marks of the reader's own in bits that no address has.
     pub code: usize,
@@ -41,27 +42,27 @@ pub trait Frames {
     /// The innermost frame of this thread; 0 when it runs no script.
     fn innermost(&self) -> usize;
 
-    /// What is seen of a frame.
+    /// Reads a frame.
     ///
     /// # Safety
     /// The frame is live.
     unsafe fn look(&self, frame: usize) -> Look;
 
-    /// The frame's caller; 0 at the outermost.
+    /// Returns the frame's caller; 0 at the outermost.
     ///
     /// # Safety
     /// The frame is live.
     unsafe fn outward(&self, frame: usize) -> usize;
 
-    /// Whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
+    /// Returns whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
     fn hold(&self) -> bool {
         true
     }
 
-    /// How the table of nodes knows it; 0 for a frame that is none of the script's.
+    /// Returns its key in the node table; 0 for a frame that is none of the script's.
     ///
     /// # Safety
-    /// The frame is live and looks so.
+    /// The frame is live and has this state.
     unsafe fn key(&self, frame: usize, look: Look) -> u64;
 }
 
@@ -89,7 +90,7 @@ struct Pair {
     node: u32,
 }
 
-/// A frame upon a stack, and what comes of it.
+/// A frame on a stack, and the resulting node.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Step {
@@ -100,19 +101,19 @@ struct Step {
     callers: u32,
 }
 
-/// States of the runtime's that were looked at by checked reads, and are live while nothing has died since.
+/// The runtime's states that were checked by checked reads, and are live while nothing was freed since.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Trusted {
-    /// How often a state had died when they were looked at.
+    /// How often a state had been freed when they were checked.
     deaths: u64,
-    /// What the thread has in common for its reader; 0 while it is not known.
+    /// The value that the thread's reader shares; 0 while it is unknown.
     owner: usize,
     states: [usize; TRUSTED],
 }
 
 impl Trusted {
-    /// Whether a state may be read; `look` says so of one that is new, and may note the owner.
+    /// Returns whether a state may be read; `look` checks a new one, and may store the owner.
     #[inline(always)]
     pub fn holds(&mut self, state: usize, look: impl FnOnce(usize, &mut usize) -> bool) -> bool {
         let place = (state >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & (TRUSTED - 1);
@@ -137,21 +138,21 @@ impl Trusted {
 #[repr(C)]
 #[derive(Debug)]
 pub struct ScriptMemo {
-    /// That of the code, at which the frames were kept.
+    /// The generation of code at which the frames were kept.
     generation: u64,
     count: usize,
-    /// Calls to come at which the stack is taken for too deep.
+    /// Number of calls to come at which the stack counts as too deep.
     deep_calls: u32,
     /// The script's node at the last call.
     last: u32,
     /// The states of the thread that its reader trusts.
     pub trusted: Trusted,
     pairs: [Pair; PAIRS],
-    /// What came of frames lately, so that neither the code's number nor its node is looked for.
+    /// Recent results of frames, so that neither the code's number nor its node has to be looked up.
     steps: [Step; STEPS],
-    /// Outermost first, from 1 on: 0 stands for what is outside of the outermost.
+    /// Outermost first, from 1 on: 0 is the end of the stack.
     kept: [Kept; FRAMES_MAX + 1],
-    /// Of the call at hand, innermost first.
+    /// The new frames of the current call, innermost first.
     fresh: [Fresh; FRAMES_MAX],
 }
 
@@ -227,7 +228,8 @@ impl ScriptMemo {
         (!is_node_cut(node) && node != NODE_ROOT).then_some(node)
     }
 
-    /// Follows the frames from the innermost to a kept one and on to the outermost; false when what comes then is not what was kept.
+    /// Follows the frames from the innermost to a kept one and on to the outermost; returns false if the rest differs
+    /// from what was kept.
     #[inline]
     unsafe fn join(&mut self, frames: &impl Frames, innermost: usize) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
@@ -270,14 +272,14 @@ impl ScriptMemo {
         true
     }
 
-    /// Where a frame was kept, if it is among the innermost.
+    /// Returns the index of a frame, if it is among the innermost kept ones.
     #[inline(always)]
     fn kept_near_top(&self, frame: usize) -> Option<usize> {
         let lowest = self.count.saturating_sub(LEFT_MAX);
         (lowest + 1..=self.count).rev().find(|index| at(&self.kept, *index).frame == frame)
     }
 
-    /// Interns the kept frames of a range, which may look otherwise by now, and the fresh ones upon them.
+    /// Interns the kept frames of a range, whose state may have changed, and the new ones on top of them.
     #[inline]
     unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
         let mut stack = if from > 1 { at(&self.kept, from - 1).stack } else { EMPTY };

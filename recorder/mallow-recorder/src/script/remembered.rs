@@ -42,7 +42,7 @@ impl<const WORDS: usize, const ENTRIES: usize> Remembered<WORDS, ENTRIES> {
         self.places(address).find_map(|entry| entry.read(address))
     }
 
-    /// Keeps words, of which the first is the address, in place of what stood there of it, or of another one.
+    /// Stores words, of which the first is the address, instead of what was stored for it, or for another one.
     pub fn keep(&self, words: [usize; WORDS]) {
         let address = *at(&words, 0);
         let holds = |entry: &&Entry<WORDS>, of: usize| at(&entry.words, 0).load(Ordering::Relaxed) == of;

@@ -28,7 +28,7 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use mallow_wire::script::*;
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
 
-/// Where a version keeps things. All offsets in bytes.
+/// The layout of a version. All offsets in bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     /// Of a frame.
@@ -74,7 +74,7 @@ pub(super) const LAYOUTS: [Layout; 2] = [
     },
 ];
 
-/// Which layout a version has.
+/// The layout of each version.
 const VERSIONS: [(u32, usize); 3] = [(3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 | 4, 1)];
 
 // Of a context, which begins with the array of frames and its length in words.
@@ -86,7 +86,7 @@ const CONTEXT_WORDS: usize = 7;
 pub(super) const CODE: usize = 16;
 pub(super) const SCOPE: usize = 32;
 
-/// In the first word of a frame's scope: the interpreter was called for it.
+/// A bit in the first word of a frame's scope: the interpreter's function was called for it.
 pub(super) const ENTRY: usize = 0x20;
 /// It is one of a C function, which has no program counter; compiled code leaves an old one there.
 pub(super) const OF_C: usize = 0x80;
@@ -101,7 +101,7 @@ pub(super) const FIRST_LINE: usize = 88;
 /// Programs have addresses below this.
 const ADDRESS_END: usize = 1 << 47;
 
-/// What the module is: written before [`super::meet`] says that it is there.
+/// Addresses of the module: written before [`super::meet`] returns.
 struct Offered {
     start: AtomicUsize,
     /// From the thread pointer down to the module's thread-local words, and how many there are.
@@ -109,12 +109,12 @@ struct Offered {
     word_count: AtomicUsize,
     /// From the thread pointer down to the word that names the context; 0 while it is not known.
     context_below: AtomicUsize,
-    /// Where a context lies in its fiber.
+    /// The offset of a context in its fiber.
     context_in_fiber: AtomicUsize,
     holds_lock: AtomicUsize,
     layout: AtomicUsize,
     version: AtomicU32,
-    /// How often it was looked in vain for what is missing.
+    /// How often it was searched in vain for what is missing.
     tries: AtomicU32,
 }
 
@@ -130,7 +130,7 @@ static OFFERED: Offered = Offered {
     tries: AtomicU32::new(0),
 };
 
-/// Whether a loaded object is CRuby.
+/// Returns whether a loaded object is CRuby.
 pub fn is_module(bias: usize, dynamic: usize) -> bool {
     definition_in(bias, dynamic, c"ruby_api_version").is_some()
 }
@@ -178,20 +178,20 @@ pub fn meet(object: &Object) -> Option<Met> {
     met(READ, named.unwrap_or_default())
 }
 
-/// Where the layout of the module that was met stands among all.
+/// Returns the index of the module's layout.
 #[inline(always)]
 pub fn layout() -> usize {
     OFFERED.layout.load(Ordering::Relaxed)
 }
 
-/// The calling thread's frames, of the version whose layout stands at `V`.
+/// The calling thread's frames, of the version whose layout has the index `V`.
 pub struct Ruby<const V: usize> {
     /// 0 without one.
     innermost: usize,
     end: usize,
 }
 
-/// A word of a structure of the runtime's.
+/// Reads a word of a runtime's structure.
 ///
 /// # Safety
 /// The structure is live.
@@ -215,10 +215,10 @@ pub(super) unsafe fn thread_word(below: usize) -> usize {
 impl<const V: usize> Ruby<V> {
     const LAYOUT: Layout = LAYOUTS[V];
 
-    /// The calling thread's.
+    /// Returns those of the calling thread.
     ///
     /// # Safety
-    /// [`Ruby::look_at_first`] has told what there is, and `V` is [`layout`]. `trusted` is the calling thread's.
+    /// [`Ruby::look_at_first`] has found the addresses, and `V` is [`layout`]. `trusted` is the calling thread's.
     #[inline(always)]
     pub unsafe fn of_this_thread(trusted: &mut Trusted) -> Ruby<V> {
         const NONE: (usize, usize) = (0, 0);
@@ -235,12 +235,12 @@ impl<const V: usize> Ruby<V> {
         Ruby { innermost, end }
     }
 
-    /// Looks at the first stack with frames of a script, by checked reads: whether they are what they should be.
+    /// Checks the first stack with frames of a script, by checked reads.
     ///
     /// # Safety
     /// [`meet`] has said that they may be read, and `V` is [`layout`]. `trusted` is the calling thread's.
     pub unsafe fn look_at_first(trusted: &mut Trusted, native: u32, interpreter: [[u64; 2]; 2]) -> Stage {
-        /// So many stacks are waited for one with a second entry, and for one that tells at all.
+        /// How many stacks to wait for one with a second entry, and for one that shows anything.
         const PATIENCE: u32 = 64;
         const TRIES: u32 = 1000;
         if OFFERED.context_below.load(Ordering::Relaxed) == 0
@@ -271,7 +271,8 @@ impl<const V: usize> Ruby<V> {
         }
     }
 
-    /// The code that a frame runs, and its instructions: where they begin, and how many words they are. None when it cannot be told.
+    /// Returns the code of a frame, and its instructions: their address, and how many words they are. `None` if it
+    /// cannot be determined.
     unsafe fn code_of(&self, frame: usize) -> Option<(usize, usize, usize)> {
         const MOVED: usize = 0x1e;
         type Ask = unsafe extern "C" fn() -> i32;
@@ -301,7 +302,7 @@ impl<const V: usize> Ruby<V> {
         Some((body, read(body + 8)?, read(body)? >> 32))
     }
 
-    /// Gives code its number; 0 when it cannot be told what it is.
+    /// Assigns a number to code; returns 0 if the code cannot be read.
     #[inline(never)]
     pub(super) fn log(body: usize) -> u32 {
         let Some(number) = describe::<V>(body).and_then(|found| {
@@ -317,7 +318,7 @@ impl<const V: usize> Ruby<V> {
     }
 }
 
-/// Whether an object's first word is that of code.
+/// Returns whether an object's first word is that of code.
 pub(super) fn is_code(flags: usize) -> bool {
     const INTERNAL: usize = 0x1a;
     const CODE_KIND: usize = 7;
@@ -353,7 +354,7 @@ fn owners<const V: usize>(context: usize) -> Option<(usize, usize)> {
         .then_some((fiber, thread))
 }
 
-/// Whether something is the context of the calling thread; if so its block and that of the thread, the owner, are watched from here on.
+/// Returns whether something is the context of the calling thread; if so its block and that of the thread, the owner, are watched from here on.
 #[cold]
 fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
     let is_state = |block: usize| code_log::number(block) == Some(code_log::STATE);
@@ -417,8 +418,8 @@ pub(super) fn within(
     has_frames.then_some((innermost, array + bytes))
 }
 
-/// How many entries there are, of frames read by checked copies, and where the code of an instruction lies; none when what is there is
-/// no frame of a script. 0 when no frame is.
+/// Returns how many entries there are, of frames read by checked copies, and the address of the code of an
+/// instruction; `None` if what is there is no frame of a script. 0 if no frame is.
 pub(super) fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(usize, usize)> {
     const FRAMES: usize = 100;
     let (mut entries, mut handler) = (0, 0);
@@ -441,7 +442,8 @@ pub(super) fn entries<const V: usize>(innermost: usize, end: usize) -> Option<(u
     Some((entries, handler))
 }
 
-/// The function that interprets, as a native stack with so many entries shows it; `handler` lies in the one that it calls.
+/// Finds the interpreter's function by a native stack with so many entries; `handler` is in the function that it
+/// calls.
 #[inline(never)]
 fn told_by(native: u32, handler: usize, entries: usize) -> Option<[[u64; 2]; 2]> {
     const FRAMES_MAX: usize = 10_000;
@@ -456,7 +458,7 @@ fn told_by(native: u32, handler: usize, entries: usize) -> Option<[[u64; 2]; 2]>
             // SAFETY: ids come from the table.
             let at = unsafe { &*process::nodes().add(node as usize) };
             node = node_parent(at.link.load(Ordering::Relaxed));
-            // A return address stands behind its call.
+            // A return address points behind its call.
             Some((node_address(at.key.load(Ordering::Acquire)) as usize).wrapping_sub(1))
         })
         .take(FRAMES_MAX)
@@ -472,10 +474,10 @@ fn told_by(native: u32, handler: usize, entries: usize) -> Option<[[u64; 2]; 2]>
     (calls == entries).then(|| interpreter::parts(&object, caller, caller_end - caller))
 }
 
-/// What code is, by checked copies: the numbers in front of its table of lines, and the rest.
+/// Reads code by checked copies: the numbers in front of its table of lines, and the rest.
 fn describe<const V: usize>(body: usize) -> Option<([u32; 2], Found)> {
     const ENTRIES_MAX: usize = 1 << 16;
-    /// Places that the index keeps each by itself, how many to a word, and how many each block behind them has.
+    /// How many places the index stores individually, how many to a word, and how many each block after them has.
     const SINGLE: usize = 54;
     const SINGLE_BYTES: usize = SINGLE / 9 * 8;
     const BLOCK: usize = 512;
@@ -512,7 +514,7 @@ fn describe<const V: usize>(body: usize) -> Option<([u32; 2], Found)> {
     Some(([entry_count as u32, size as u32], found))
 }
 
-/// The name of a file: a string, or a list of it as it was given and as it is.
+/// Returns the name of a file: a string, or a pair of it as given and as resolved.
 fn file<const V: usize>(object: usize) -> Option<[usize; 2]> {
     const LIST: usize = 7;
     const IS_SHORT: usize = 1 << 13;
@@ -525,7 +527,7 @@ fn file<const V: usize>(object: usize) -> Option<[usize; 2]> {
     text::<V>(real).or_else(|| text::<V>(given))
 }
 
-/// Where a string's bytes lie, and how many there are.
+/// Returns the address and length of a string's bytes.
 fn text<const V: usize>(object: usize) -> Option<[usize; 2]> {
     const STRING: usize = 5;
     const IS_LONG: usize = 1 << 13;
@@ -578,7 +580,7 @@ impl<const V: usize> Frames for Ruby<V> {
             code_log::unread();
             return script_key(0, 0, is_entry);
         };
-        // The counter stands behind the instruction under way.
+        // The counter points behind the current instruction.
         let place = (look.place.wrapping_sub(first) / 8).saturating_sub(1);
         if place > words {
             code_log::unread();

@@ -12,17 +12,18 @@ use super::sampled_ruby::ruby_frames;
 use super::{READER, READING, RUBY, STATE, UNTRIED, met, settle};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// How often frames may lie elsewhere than they should before nobody looks any more: the first may be looked at while they change.
+/// How often frames may be invalid before reading is given up: the first may be read while they change.
 const TRIES: u32 = 200;
 
 static TRIED: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this process has a runtime whose frames are read, or may be.
+/// Returns whether this process has a runtime whose frames are read, or may be.
 pub fn is_wanted() -> bool {
     matches!(STATE.load(Ordering::Acquire), UNTRIED | READING)
 }
 
-/// The frames of the calling thread's script. False when they cannot be told, as opposed to a thread that runs none.
+/// Reads the frames of the calling thread's script. Returns false if they cannot be read, as opposed to a thread that
+/// runs none.
 pub fn frames(pages: &mut Pages<'_>, keys: &mut Keys<'_>) -> bool {
     if STATE.load(Ordering::Acquire) == UNTRIED
         && let Some(is_known) = first_look()

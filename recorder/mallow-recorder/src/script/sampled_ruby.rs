@@ -33,13 +33,13 @@ fn frames_of<const V: usize>() -> Option<(usize, usize)> {
     within(words[0], words[1], words[INNERMOST / 8], LAYOUTS[V].frame_bytes)
 }
 
-/// Whether frames are what they should be.
+/// Returns whether frames are what they should be.
 pub(super) fn look_at_first<const V: usize>(known: [[u64; 2]; 2]) -> Stage {
     let Some((innermost, end)) = frames_of::<V>() else { return Stage::Untold };
     match entries::<V>(innermost, end) {
         Some((0, _)) => Stage::Untold,
         Some(_) if known[0][1] != 0 => Stage::Found(known),
-        // The function that carries instructions out stands for the one that calls it, which has no name.
+        // The function that executes instructions represents the one that calls it, which has no symbol.
         Some((_, handler)) => {
             let around = |object: objects::Object| {
                 let (start, end) = cfi::function_around(&object, handler)?;
@@ -73,7 +73,7 @@ pub(super) fn ruby_frames<const V: usize>(pages: &mut Pages<'_>, keys: &mut Keys
     Some(())
 }
 
-/// The number of code, and where in it a counter is; none when it cannot be told.
+/// Returns the number of code, and where in it a counter is; `None` if it cannot be determined.
 fn place_of<const V: usize>(code: usize, counter: usize) -> Option<(u32, u32)> {
     let mut code = code;
     let mut words: [usize; BODY / 8 + 1] = words_at(code)?;
@@ -84,7 +84,7 @@ fn place_of<const V: usize>(code: usize, counter: usize) -> Option<(u32, u32)> {
     let body = Some(words[BODY / 8]).filter(|_| is_code(words[0]))?;
     let known: [usize; KNOWN_WORDS] = words_at(body)?;
     let (first, count) = (known[1], known[0] >> 32);
-    // The counter stands behind the instruction under way.
+    // The counter points behind the current instruction.
     let place = (counter.wrapping_sub(first) / 8).saturating_sub(1);
     if place > count {
         return None;

@@ -10,10 +10,10 @@ use mallow_wire::jvm::{self, ENTRIES_MAX, FIELDS, PLACES, TYPES, WANTED};
 
 pub use mallow_wire::jvm::Place;
 
-/// Of each place its offset, address or size, plus 1; 0 for one that the JVM has not.
+/// For each field its offset, address or size, plus 1; 0 for one that the JVM does not have.
 static FOUND: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
-/// What the JVM of this process says of a place.
+/// Looks a field up in the tables of this process's JVM.
 pub trait Located {
     /// The offset, address or size, if the JVM has it.
     fn get(self) -> Option<usize>;
@@ -82,7 +82,7 @@ impl Table {
     }
 }
 
-/// Whether a string of the library's is this one.
+/// Returns whether a string of the library's is this one.
 ///
 /// # Safety
 /// It ends with a zero.
@@ -134,7 +134,7 @@ pub fn version() -> u32 {
     }
 }
 
-/// Whether all is there that frames of Java are read by.
+/// Returns whether all is there that frames of Java are read by.
 pub fn is_enough() -> bool {
     jvm::is_enough(|place| place.get().is_some())
 }

@@ -9,7 +9,7 @@ const SENDTO: usize = 44;
 const SENDMSG: usize = 46;
 const RECVMSG: usize = 47;
 
-/// Where somebody listens.
+/// The address of a listening socket.
 #[derive(Clone, Copy, Debug)]
 pub enum Door<'a> {
     /// At a file.
@@ -20,7 +20,7 @@ pub enum Door<'a> {
 
 /// Sends one message with one file descriptor over a Unix socket, and closes the socket.
 ///
-/// Gives false when nobody listens there.
+/// Returns false if nobody listens there.
 pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
     let Some(connection) = connect(to) else { return false };
     let sent = send(connection, message, fd);
@@ -28,12 +28,13 @@ pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
     sent
 }
 
-/// Connects to a Unix socket, for messages. None when nobody listens there. It closes on exec, and is the caller's to close.
+/// Connects to a Unix socket, for messages. `None` if nobody listens there. It closes on exec, and the caller closes
+/// it.
 fn connect(to: Door<'_>) -> Option<i32> {
     connect_as(to, 0)
 }
 
-/// The same; but where others stand before the door it is not waited for, nor is room for a message.
+/// The same without waiting: neither for a place in the queue of connections, nor for room for a message.
 pub fn connect_at_once(to: Door<'_>) -> Option<i32> {
     const NONBLOCK: usize = 0x800;
     connect_as(to, NONBLOCK)
@@ -58,7 +59,7 @@ fn connect_as(to: Door<'_>, flags: usize) -> Option<i32> {
     if socket < 0 {
         return None;
     }
-    // Where many stand before the door it is waited for, and a signal is no reason to go away.
+    // Waits if the queue of connections is full; a signal does not end the wait.
     let connected = loop {
         // SAFETY: the kernel reads the address.
         let connected =
@@ -74,8 +75,8 @@ fn connect_as(to: Door<'_>, flags: usize) -> Option<i32> {
     Some(socket as i32)
 }
 
-/// Waits for a message, and gives its length and the file that came with it, -1 for none. None when none comes within so many
-/// milliseconds, or the connection has ended.
+/// Waits for a message, and returns its length and the file descriptor that came with it, -1 for none. `None` if none
+/// comes within so many milliseconds, or the connection has ended.
 pub fn receive_with_fd(connection: i32, into: &mut [u8], patience_ms: usize) -> Option<(usize, i32)> {
     const READABLE: u32 = 1;
     // struct pollfd: the descriptor, and what is waited for.

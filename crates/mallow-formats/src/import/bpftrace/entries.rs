@@ -103,12 +103,12 @@ impl<'a> Entries<'a> {
         Ok(None)
     }
 
-    /// Whether the last entry is of what bpftrace prints when it ends, as far as has been read.
+    /// Returns whether the last entry is of what bpftrace prints when it ends, as far as has been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
 
-    /// Whether the file ended within an entry.
+    /// Returns whether the file ended within an entry.
     pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }

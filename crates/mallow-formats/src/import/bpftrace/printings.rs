@@ -130,12 +130,12 @@ fn shares_a_key(one: &[Entry], other: &[Entry]) -> bool {
     one.iter().any(|entry| sums.contains_key(&key(entry)))
 }
 
-/// Whether some key stands twice, at other places than those of one printing.
+/// Returns whether some key stands twice, at other places than those of one printing.
 fn is_printed_again(entries: &[Entry]) -> bool {
     sums(entries).len() < entries.len()
 }
 
-/// Whether a printing has all that an earlier one had, and each number at least as high. The names of a program that has ended are
+/// Returns whether a printing has all that an earlier one had, and each number at least as high. The names of a program that has ended are
 /// addresses, so where no key is the same, the highest numbers are compared with the highest.
 fn contains(later: &[Entry], earlier: &[Entry]) -> bool {
     if shares_a_key(later, earlier) {

@@ -68,17 +68,17 @@ impl Header {
         )))
     }
 
-    /// Whether there is anything about lifetimes, the peak and the end.
+    /// Returns whether there is anything about lifetimes, the peak and the end.
     pub(super) fn tells_lifetimes(&self) -> bool {
         self.lifetimes.unwrap_or(self.version == 1)
     }
 
-    /// Whether reads and writes of blocks were counted.
+    /// Returns whether reads and writes of blocks were counted.
     pub(super) fn tells_accesses(&self) -> bool {
         self.accesses.unwrap_or(self.version == 1)
     }
 
-    /// Whether Valgrind made it, whose maxima of a site's own are not always maxima.
+    /// Returns whether Valgrind made it, whose maxima of a site's own are not always maxima.
     pub(super) fn is_valgrinds(&self) -> bool {
         self.mode.as_deref().is_none_or(|mode| mode == "heap")
     }

@@ -65,7 +65,7 @@ impl Header {
         stored.saturating_add(u64::from(self.heaptrack_version >= STORES_CALLS))
     }
 
-    /// Whether `R` lines are of the time when decimal digits were taken for hexadecimal ones.
+    /// Returns whether `R` lines are of the time when decimal digits were taken for hexadecimal ones.
     pub(super) fn resident_is_doubtful(self) -> bool {
         self.heaptrack_version < WRITES_RESIDENT || self.file_version < 2
     }

@@ -69,12 +69,12 @@ impl Heap {
         self.threads.entry(thread).or_default().1.add(&metrics);
     }
 
-    /// Whether the file tells what was allocated beside what is live.
+    /// Returns whether the file tells what was allocated beside what is live.
     pub(crate) fn is_accumulated(&self) -> bool {
         !self.only_live && self.stacks.iter().any(|(_, metrics)| metrics.allocations > 0 || metrics.bytes > 0)
     }
 
-    /// Whether somewhere more was allocated than is live.
+    /// Returns whether somewhere more was allocated than is live.
     pub(crate) fn has_frees(&self) -> bool {
         self.stacks.iter().any(|(_, metrics)| {
             (metrics.live_blocks, metrics.live_bytes) != (metrics.allocations, metrics.bytes)

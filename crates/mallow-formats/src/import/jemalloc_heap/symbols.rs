@@ -61,7 +61,7 @@ impl Symbols {
         Ok(false)
     }
 
-    /// Whether an address stands for none: see [`NO_STACK`].
+    /// Returns whether an address stands for none: see [`NO_STACK`].
     pub(super) fn is_no_stack(&self, address: u64) -> bool {
         self.names.get(&address).is_some_and(|names| names == NO_STACK)
     }

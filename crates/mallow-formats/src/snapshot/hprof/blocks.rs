@@ -128,7 +128,7 @@ impl Bytes {
         true
     }
 
-    /// Whether `len` bytes are there now.
+    /// Returns whether `len` bytes are there now.
     #[cold]
     fn fill(&mut self, len: usize) -> bool {
         assert!(len <= PIECE_BYTES_MAX);

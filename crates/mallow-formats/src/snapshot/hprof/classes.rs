@@ -84,7 +84,7 @@ impl Classes {
         self.serials.insert(load.serial, number);
     }
 
-    /// Whether the class was not dumped before.
+    /// Returns whether the class was not dumped before.
     pub(super) fn dump(
         &mut self,
         class: &ClassDump,

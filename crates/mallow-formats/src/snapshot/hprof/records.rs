@@ -311,7 +311,7 @@ impl<V: Visitor> Parser<'_, V> {
         self.segment_end = u64::MAX;
     }
 
-    /// Whether the segment goes on for so many bytes.
+    /// Returns whether the segment goes on for so many bytes.
     #[inline]
     fn room(&mut self, len: u64) -> Result<(), Stop> {
         if self.segment_end - self.bytes.position() >= len {

@@ -256,7 +256,7 @@ impl Traces {
         self.frames.get(self.tops.get(trace)?).copied()
     }
 
-    /// Whether any object has one.
+    /// Returns whether any object has one.
     pub(super) fn any(&self) -> bool {
         !self.frames.is_empty() && (!self.of_objects.is_empty() || self.tops.contains_key(&self.first))
     }

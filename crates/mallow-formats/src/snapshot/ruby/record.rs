@@ -295,7 +295,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Whether this is what follows the name of a file, with no second line number: then the name held none.
+/// Returns whether this is what follows the name of a file, with no second line number: then the name held none.
 fn is_tail(rest: &[u8]) -> bool {
     let (digits, rest) = match rest.strip_prefix(b", \"line\":") {
         Some(rest) => rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()),

@@ -72,7 +72,7 @@ impl<'a> Assigned<'a> {
         (0..self.len()).filter(|node| !retained.has(*node)).collect()
     }
 
-    /// Whether a reference leads from a WeakMap's table to a value.
+    /// Returns whether a reference leads from a WeakMap's table to a value.
     fn is_from_table(&self, node: u32, edge: usize) -> bool {
         let pairs = &self.strings.weak_pairs;
         !pairs.is_empty() && pairs.get(&self.edges.labels[edge]) == Some(&self.nodes.ids[node as usize])
@@ -113,7 +113,7 @@ impl<'a> Assigned<'a> {
         self.is_of_type(node, self.meta.node_type_named("synthetic"))
     }
 
-    /// Whether the root holds anything of a page or a program.
+    /// Returns whether the root holds anything of a page or a program.
     fn has_user_roots(&self) -> bool {
         let synthetic = self.meta.node_type_named("synthetic");
         self.edges_of(self.root).any(|edge| {

@@ -121,12 +121,12 @@ impl Strings {
         }
     }
 
-    /// Whether two strings with this number are equal for sure.
+    /// Returns whether two strings with this number are equal for sure.
     pub(super) fn is_comparable(&self, string: u32) -> bool {
         (string as usize) < self.names.len() && self.long.binary_search(&string).is_err()
     }
 
-    /// Whether all of it is here.
+    /// Returns whether all of it is here.
     pub(super) fn is_whole(&self, string: u32) -> bool {
         self.is_comparable(string) && self.cut.binary_search(&string).is_err()
     }

@@ -20,30 +20,30 @@ pub const SCHEMA: &str = "mallow.baseline/1";
 /// So many sites are kept.
 pub const SITES_MAX: usize = 200;
 
-/// What a test costs.
+/// The stored measurement of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
     /// The test's name.
     pub name: String,
     /// The region's name as the program has it; empty for a whole process.
     pub region: String,
-    /// Where it was measured; it holds there only.
+    /// Where it was measured; it is valid for that environment only.
     pub environment: Environment,
     /// More about the place, for people; not compared.
     pub machine: Machine,
     /// Operations in one run.
     pub ops: Option<u64>,
-    /// How many runs it is made of.
+    /// How many runs it was made of.
     pub runs: u32,
-    /// Of each metric that was known.
+    /// The runs of each metric that was measured.
     pub spreads: BTreeMap<Metric, Spread>,
-    /// What the judged run is made of, at most [`SITES_MAX`] sites with [`kept_stack`]s, by stack from the outermost frame.
+    /// The sites of the judged run, at most [`SITES_MAX`] with [`kept_stack`]s, by stack from the outermost frame.
     pub sites: Vec<Site>,
     /// The sites for which there was no room.
     pub left_out: LeftOut,
 }
 
-/// Where a baseline was made, in words of people. Counts seldom depend on it.
+/// The machine on which a baseline was made, in plain words. Counts seldom depend on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// Such as `6.1`; empty when not known, as the others.
@@ -63,7 +63,7 @@ pub struct LeftOut {
     pub allocations: u64,
 }
 
-/// What there is for a test.
+/// Which baseline exists for a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     /// For this environment.

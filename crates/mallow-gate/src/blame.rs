@@ -11,7 +11,7 @@ use crate::measurement::Site;
 use mallow_base::Frame;
 use std::collections::HashSet;
 
-/// What was there before.
+/// The stacks of the baseline.
 #[derive(Debug, Default)]
 pub(crate) struct Before<'a> {
     /// Stacks of this build whose sites the baseline has, innermost first.
@@ -46,7 +46,7 @@ impl<'a> Before<'a> {
     }
 }
 
-/// How many outermost frames two stacks have in common.
+/// Returns how many outermost frames two stacks have in common.
 fn common(one: &[Frame], other: &[Frame], is_same: impl Fn(&Frame, &Frame) -> bool) -> usize {
     one.iter().rev().zip(other.iter().rev()).take_while(|(one, other)| is_same(one, other)).count()
 }

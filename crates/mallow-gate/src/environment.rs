@@ -19,8 +19,8 @@ impl Environment {
         )
     }
 
-    /// What differs in another environment, one clause each; none when both are of one class. `self` is where the
-    /// baseline is from.
+    /// Returns the differences to another environment, one clause each; empty if both are of one class. `self` is the
+    /// baseline's.
     pub fn differences(&self, other: &Environment) -> Vec<String> {
         let texts = [
             ("architecture", &self.architecture, &other.architecture),

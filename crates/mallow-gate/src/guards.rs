@@ -9,12 +9,12 @@ use crate::result::{Outcome, TestResult};
 use mallow_base::grouped;
 use std::path::PathBuf;
 
-/// With fewer tests than this, that all have dropped says nothing.
+/// With fewer tests than this, a drop of all of them means nothing.
 const TESTS_TO_COMPARE: usize = 2;
 
-/// Looks over all results of a check, changes those that look blind, adds the stale ones, and returns the sentences
-/// about the whole. `kept` are the names and files of the baselines of the environments that the check ran in; none when only
-/// some tests were asked for: then nothing is stale.
+/// Checks the results as a whole, changes those that look blind, adds the stale ones, and returns sentences about the
+/// suite. `kept` are the names and files of the baselines of the environments that the check ran in; `None` if only
+/// some tests were requested: then nothing is stale.
 pub fn look_over(results: &mut Vec<TestResult>, kept: Option<&[(String, PathBuf)]>) -> Vec<String> {
     let mut sentences = Vec::new();
     sentences.extend(no_tests(results));
@@ -30,8 +30,8 @@ pub fn no_tests(results: &[TestResult]) -> Option<String> {
     is_none.then(|| "No test was run, so nothing was checked: a suite without tests cannot pass.".to_owned())
 }
 
-/// Makes tests BLIND whose allocations are all gone though nothing else tells that they were looked for, and every test when all have lost more than half of theirs at
-/// once. Returns the sentence about the latter.
+/// Marks tests BLIND that have no allocations any more without other evidence that they were recorded, and every test
+/// if all have lost more than half of theirs at once. Returns the sentence about the latter.
 pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
     for result in results.iter_mut() {
         let is_marked = result.measurement.as_ref().is_some_and(|measurement| measurement.is_marked);
@@ -80,7 +80,7 @@ fn blind(result: &mut TestResult, sentence: String) {
 
 /// A result for each baseline, by its name and file, that no test of a full run has; in the order of the names.
 pub fn stale(results: &[TestResult], kept: &[(String, PathBuf)]) -> Vec<TestResult> {
-    // A program that crashed never came to its later regions: theirs are not stale.
+    // A program that crashed did not reach its later regions: theirs are not stale.
     let failed: Vec<&str> =
         results.iter().filter(|r| r.outcome == Outcome::Error).map(|r| r.name.as_str()).collect();
     let is_known = |name: &str| {

@@ -37,16 +37,16 @@ use crate::{site_diff, spread};
 use compare::Confidence;
 pub use sentence::per_operation;
 
-/// How to judge.
+/// Settings of the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// Hold metrics against a baseline of another environment when there is no other.
+    /// Compare with a baseline of another environment if there is no other.
     pub compare_anyway: bool,
 }
 
-/// Returns whether a measurement should have as many runs again before it is judged: its least number of allocations is not
-/// known to be the floor, or some runs left behind what others did not, and too few operations were made to tell
-/// a leak from a block that is kept once (see the head of this module).
+/// Returns whether a measurement should get as many runs again before it is judged: its minimum of allocations is not
+/// known to be the floor, or some runs left blocks that others did not, and there were too few operations to
+/// distinguish a leak from a block that is kept once (see the head of this module).
 pub fn wants_more_runs(measurement: &Measurement) -> bool {
     let runs = &measurement.runs;
     let is_unsteady = [Metric::Allocations, Metric::Objects]
@@ -65,7 +65,7 @@ pub fn wants_more_times(measurement: &Measurement, limits: &Limits) -> bool {
     times::position(&measurement.runs, max).is_none()
 }
 
-/// Judges what was measured against what was found for it. [`TestResult::duration_us`] is left 0.
+/// Compares a measurement with its baseline. [`TestResult::duration_us`] is left 0.
 pub fn judge_found(measurement: &Measurement, found: &Found, limits: &Limits, how: &Settings) -> TestResult {
     match found {
         Found::Exact(baseline) => judge(measurement, Some(baseline), limits, how),
@@ -130,7 +130,7 @@ fn usable<'a>(
     Some(baseline)
 }
 
-/// What the metrics come to.
+/// The verdict of all metrics.
 struct Verdict {
     outcome: Outcome,
     conclusions: Vec<Conclusion>,
@@ -172,7 +172,7 @@ impl Verdict {
         let is_missing = unknown.is_some();
         let is_seen = measurement.unseen.is_empty();
         if let Some(sentence) = unknown.filter(|_| is_seen) {
-            // What is broken is said first.
+            // Broken limits come first.
             let at = if is_broken { sentences.len() } else { 0 };
             sentences.insert(at, sentence);
         }
@@ -196,7 +196,7 @@ impl Verdict {
     }
 }
 
-/// What has a limit and was not measured has not been seen. Of objects, those that no runtime tells are no object at all.
+/// Handles metrics with a limit that were not measured. Objects that no runtime reports are removed.
 fn note_unmeasured(measurement: &mut Measurement, limits: &Limits) {
     let runs = &measurement.runs;
     let is_unmeasured = |metric: &Metric| {
@@ -207,7 +207,7 @@ fn note_unmeasured(measurement: &mut Measurement, limits: &Limits) {
     measurement.unseen.extend(sentences);
 }
 
-/// Which sites changed, which vary and which left something behind.
+/// Adds which sites changed, which vary and which left blocks.
 fn explain(result: &mut TestResult, baseline: Option<&Baseline>) {
     let Some(measurement) = &result.measurement else { return };
     let above =

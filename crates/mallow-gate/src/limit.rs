@@ -5,7 +5,7 @@ use crate::measurement::Metric;
 /// The limit of one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Fixed ends, both allowed; whatever the baseline says.
+    /// Fixed bounds, both inclusive; independent of the baseline.
     Absolute {
         /// Less is an improvement to lock in. None: nothing is too little.
         min: Option<u64>,
@@ -18,14 +18,14 @@ pub enum Limit {
     None,
 }
 
-/// How far a value may be from its reference, to either side.
+/// How far a value may differ from its reference, in both directions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tolerance {
     /// In the metric's own unit.
     pub abs: Option<u64>,
     /// In millionths of the reference: 0.1 % is 1000.
     pub rel_ppm: Option<u64>,
-    /// What to do with both.
+    /// How both are combined.
     pub combine: Combine,
 }
 
@@ -40,8 +40,8 @@ pub enum Combine {
 }
 
 impl Tolerance {
-    /// How far a value may be from its reference. A share of 0 is 0, whatever the share: there only the absolute part counts, even when either
-    /// would fail the test.
+    /// Returns how far a value may differ from its reference. A share of 0 is 0: then only the absolute part counts,
+    /// even if either would fail the test.
     pub fn of(&self, reference: u64) -> u64 {
         let share = |ppm: u64| {
             let share = u128::from(reference) * u128::from(ppm) / 1_000_000;
@@ -69,7 +69,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Returns whether what the kernel tells of a whole process is limited, so that it has to be measured.
+    /// Returns whether a metric of a whole process, which the kernel reports, is limited, so that it has to be
+    /// measured.
     pub fn are_of_processes(&self) -> bool {
         self.limited().any(|metric| matches!(metric, Metric::PeakRss | Metric::Wall))
     }

@@ -11,7 +11,7 @@ pub enum Metric {
     Bytes,
     /// The highest sum of bytes that were born in the run and lived.
     Peak,
-    /// Blocks that were born in the run and live at its end.
+    /// Blocks that were allocated in the run and are live at its end.
     Remaining,
     /// Their bytes.
     RemainingBytes,
@@ -29,7 +29,7 @@ pub enum Metric {
     Temporary,
     /// The most memory of a whole process that was resident, in bytes; measured where it has a limit.
     PeakRss,
-    /// How long a whole process took, in nanoseconds; measured where it has a limit.
+    /// How long a whole process took, in nanoseconds; measured if it has a limit.
     Wall,
 }
 
@@ -71,7 +71,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// One of them; none for what only a runtime or the kernel tells.
+    /// Returns one of them; `None` for metrics of a runtime or the kernel.
     pub const fn of(&self, metric: Metric) -> Option<u64> {
         Some(match metric {
             Metric::Allocations => self.allocations,
@@ -103,7 +103,7 @@ impl Metrics {
     }
 }
 
-/// What the language's runtime told of its objects in one run, each metric where it can tell it.
+/// The language runtime's counts of its objects in one run, each metric if it has it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Objects {
     /// See [`Metric::Objects`].
@@ -117,7 +117,7 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// One of them; none for what no runtime tells.
+    /// Returns one of them; `None` if the runtime does not report it.
     pub const fn of(&self, metric: Metric) -> Option<u64> {
         match metric {
             Metric::Objects => self.made,
@@ -129,17 +129,17 @@ impl Objects {
     }
 }
 
-/// What the kernel tells of a whole process that makes one run of each region without the recorder in it.
+/// The kernel's metrics of a whole process that makes one run of each region without the recorder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessMetrics {
-    /// See [`Metric::PeakRss`]; none where the kernel tells none.
+    /// See [`Metric::PeakRss`]; `None` if the kernel does not report it.
     pub peak_rss_bytes: Option<u64>,
     /// See [`Metric::Wall`].
     pub wall_ns: Option<u64>,
 }
 
 impl ProcessMetrics {
-    /// One of them; none for what the kernel does not tell of a process.
+    /// Returns one of them; `None` if the kernel does not report it.
     pub const fn of(&self, metric: Metric) -> Option<u64> {
         match metric {
             Metric::PeakRss => self.peak_rss_bytes,
@@ -149,7 +149,7 @@ impl ProcessMetrics {
     }
 }
 
-/// What one stack did in one run. Its metrics' peak is not known and 0.
+/// The metrics of one stack in one run. The peak is unknown and 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     /// Innermost first.
@@ -161,17 +161,17 @@ pub struct Site {
 /// One run of a test that counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Run {
-    /// What the whole run came to.
+    /// The metrics of the whole run.
     pub metrics: Metrics,
-    /// What the language's runtime told.
+    /// The counts of the language's runtime.
     pub objects: Objects,
-    /// What a process of the test came to without the recorder; nothing where that was not asked for.
+    /// The metrics of a process of the test without the recorder; empty if they were not requested.
     pub process: ProcessMetrics,
     /// The stacks that it is made of, each once. Frees of others' blocks have none.
     pub sites: Vec<Site>,
-    /// Whether what the run left behind stood still when it was counted. False when waiting was given up.
+    /// Whether the left-over blocks were stable when they were counted. False if waiting was given up.
     pub settled: bool,
-    /// How long it was waited for that, in microseconds.
+    /// How long the collector waited for that, in microseconds.
     pub waited_us: u64,
 }
 
@@ -182,7 +182,8 @@ impl Run {
     }
 }
 
-/// The run that stands for all: with the fewest allocations; of those the one that left the least, the first.
+/// Returns the run that represents all: the one with the fewest allocations; of those the one that left the least,
+/// the first.
 pub fn judged_run(runs: &[Run]) -> Option<&Run> {
     runs.iter().min_by_key(|run| {
         let metrics = &run.metrics;
@@ -193,9 +194,9 @@ pub fn judged_run(runs: &[Run]) -> Option<&Run> {
 /// A test, measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Measurement {
-    /// The test's name: the region's, and behind a dot what `measure` was told, where a program has several.
+    /// The test's name: the region's, and after a dot the argument of `measure`, if a program has several.
     pub name: String,
-    /// What `measure` was told; empty for a whole process.
+    /// The argument of `measure`; empty for a whole process.
     pub region: String,
     /// Operations in one run, by which metrics are divided for people.
     pub ops: Option<u64>,
@@ -203,17 +204,19 @@ pub struct Measurement {
     pub runs: Vec<Run>,
     /// Runs before them that did not.
     pub warmups: u32,
-    /// Where it ran.
+    /// The environment in which it ran.
     pub environment: Environment,
     /// Sentences that a reader of the metrics should see.
     pub notes: Vec<String>,
-    /// What of the program cannot have been seen, in sentences: then the metrics are not its own. Not part of a report.
+    /// What of the program cannot have been recorded, in sentences: then the metrics are not its own. Not part of a
+    /// report.
     pub unseen: Vec<String>,
-    /// Whether the program marked what was measured. Then the recorder was in it, and no allocation means none. Not part of a report.
+    /// Whether the program marked the region. Then the recorder was in it, and zero allocations are true. Not part of
+    /// a report.
     pub is_marked: bool,
 }
 
-/// What counts depend on besides the program. Baselines hold for one of them.
+/// What counts depend on besides the program. A baseline is valid for one environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Environment {
     /// Such as `x86_64`.

@@ -13,7 +13,7 @@ pub fn name_among_others(test: &str, region: &str) -> String {
     format!("{test}.{}", region.chars().map(safe).collect::<String>())
 }
 
-/// What another build measured of the same region; of the only one when it has another name there.
+/// Returns another build's measurement of the same region; its only one if that has another name there.
 pub fn of_same<'a>(measurement: &Measurement, before: &'a [Measurement]) -> Option<&'a Measurement> {
     let by = |is_same: fn(&Measurement, &Measurement) -> bool| {
         before.iter().find(|other| is_same(other, measurement))

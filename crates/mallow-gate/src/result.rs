@@ -12,13 +12,13 @@ pub enum Outcome {
     Improved,
     /// A baseline or a limit names a test that was not run.
     Stale,
-    /// No baseline and no limit says what it may cost.
+    /// It has neither a baseline nor a limit.
     Missing,
     /// Its runs differ too much to be judged.
     Flaky,
     /// Worse than its limits allow.
     Regressed,
-    /// It looks as if the hooks did not see the program.
+    /// It seems that the hooks did not see the program.
     Blind,
     /// It could not be built, run or measured.
     Error,
@@ -37,7 +37,7 @@ words! {
     }
 }
 
-/// The runs' values of one metric. The least is the one that is judged: what disturbs a count adds to it.
+/// The runs' values of one metric. The minimum is judged: disturbances only add to a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spread {
     /// The least value.
@@ -46,7 +46,7 @@ pub struct Spread {
     pub mode: u64,
     /// The greatest value.
     pub max: u64,
-    /// How many runs had the least value.
+    /// How many runs had the minimum.
     pub at_min: u32,
     /// How many runs there were.
     pub runs: u32,
@@ -61,7 +61,7 @@ pub struct Window {
     pub max: u64,
 }
 
-/// How a metric stands to its window.
+/// The position of a metric relative to its window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// No limit is set.
@@ -76,18 +76,18 @@ pub enum Position {
 
 words! { Position { Free = "free", Below = "below", Within = "within", Above = "above" } }
 
-/// One metric, judged.
+/// A judged metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conclusion {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
-    /// What was measured.
+    /// The measured values.
     pub spread: Spread,
     /// The baseline's value.
     pub reference: Option<u64>,
-    /// What is allowed.
+    /// The allowed values.
     pub window: Option<Window>,
-    /// How it stands.
+    /// The position.
     pub position: Position,
 }
 
@@ -102,7 +102,7 @@ pub struct SiteChange {
     pub after: Option<Metrics>,
     /// Whether it was matched with the same stack, or with one that is alike.
     pub exact: bool,
-    /// Which of the frames is where the stack leaves those of the baseline; none where the baseline has it.
+    /// The frame where the stack branches off those of the baseline; `None` if the baseline has it.
     pub blamed: Option<usize>,
 }
 
@@ -115,7 +115,7 @@ pub struct VaryingSite {
     pub allocations: Spread,
 }
 
-/// What came of one test.
+/// The result of one test.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TestResult {
     /// The test's name.
@@ -126,7 +126,7 @@ pub struct TestResult {
     pub sentences: Vec<String>,
     /// One for each metric, in the order of [`Metric::ALL`]; empty when nothing was measured.
     pub conclusions: Vec<Conclusion>,
-    /// What changed since the baseline, the largest first. Kept when the test is not OK.
+    /// The changes since the baseline, the largest first. Kept if the test is not OK.
     pub changes: Vec<SiteChange>,
     /// The sites that make it flaky, the most varying first.
     pub varying: Vec<VaryingSite>,

@@ -4,7 +4,7 @@ use crate::baseline::{Baseline, Machine};
 use crate::measurement::{Environment, Measurement, Metrics, Run, Site};
 use mallow_base::{Frame, Language};
 
-/// Numbers that look random and are the same in each run of the tests.
+/// Pseudo-random numbers that are the same in each run of the tests.
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -87,7 +87,7 @@ pub fn counts(ops: Option<u64>, allocations: &[u64]) -> Measurement {
     measurement(ops, &runs)
 }
 
-/// What a measurement makes; it has runs.
+/// Returns the baseline of a measurement, which has runs.
 pub fn baseline(measurement: &Measurement) -> Baseline {
     Baseline::of(measurement, &Machine::default()).expect("it has runs")
 }

@@ -10,7 +10,7 @@ use mallow_base::Frame;
 use mallow_profile::{Diff, DiffEntry, DiffSite, Level, Measure, SiteTotals};
 use std::cmp::Reverse;
 
-/// What a baseline and a measurement both tell of a site.
+/// Returns whether both a baseline and a measurement have this metric of a site.
 fn is_known(measure: Measure) -> bool {
     matches!(measure, Measure::Allocations | Measure::Bytes | Measure::Leaked)
 }
@@ -25,7 +25,7 @@ pub fn changes(baseline: &Baseline, run: &Run, focus: Metric) -> Vec<SiteChange>
     let mut diff = Diff::of(&before, &after, is_known, &[]);
     nearest::by_lines(&mut diff.entries, &baseline.sites, &now);
     let known = known_before(&diff, baseline, run);
-    // What the baseline does not tell has not changed.
+    // Metrics that the baseline does not have count as unchanged.
     let knows_temporary = baseline.spread(Metric::Temporary).is_some();
     let as_told = |site: &Site| {
         let temporary = site.metrics.temporary.filter(|_| knows_temporary);

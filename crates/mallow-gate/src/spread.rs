@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// So many runs must have the least value, or it is not known to be the floor.
 pub const RUNS_AT_MIN: u32 = 3;
 
-/// From so many runs on [`RUNS_AT_MIN`] is asked for.
+/// From so many runs on [`RUNS_AT_MIN`] is required.
 pub const RUNS_TO_ASK: u32 = 5;
 
 /// A difference between runs up to this is never too much.
@@ -21,7 +21,7 @@ pub const RANGE_ONE_IN: u64 = 1000;
 pub const VARYING_MAX: usize = 50;
 
 impl Spread {
-    /// Of the runs' values; none without runs.
+    /// Returns the spread of the runs' values; `None` without runs.
     pub fn of(values: &[u64]) -> Option<Spread> {
         let mut sorted = values.to_vec();
         sorted.sort_unstable();
@@ -34,18 +34,18 @@ impl Spread {
         Some(Spread { min, mode: mode.0, max, at_min: as_u32(at_min), runs: as_u32(sorted.len()) })
     }
 
-    /// Of one metric of a measurement's runs; none where a run does not know it.
+    /// Returns the spread of one metric of a measurement's runs; `None` if a run does not have it.
     pub fn of_runs(runs: &[Run], metric: Metric) -> Option<Spread> {
         let values: Option<Vec<u64>> = runs.iter().map(|run| run.of(metric)).collect();
         Spread::of(&values?)
     }
 
-    /// How far the runs are apart.
+    /// Returns the difference between the maximum and the minimum.
     pub const fn range(&self) -> u64 {
         self.max.saturating_sub(self.min)
     }
 
-    /// Returns whether the least value is the floor: it came often enough, and no run is far from it.
+    /// Returns whether the minimum is the floor: it occurred often enough, and no run is far from it.
     pub fn is_steady(&self) -> bool {
         self.is_floor() && self.range() <= self.free_range()
     }

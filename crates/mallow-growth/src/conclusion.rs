@@ -11,13 +11,13 @@ pub enum Verdict {
     Plateau,
     /// Nothing grows.
     Clean,
-    /// Live memory is flat; the allocator keeps what was freed, and gives it back when asked.
+    /// Live memory is flat; the allocator keeps freed memory, and releases it on request.
     Retention,
-    /// Live memory is flat; the allocator cannot give back what was freed, because live blocks lie between.
+    /// Live memory is flat; the allocator cannot release freed memory, because live blocks are in between.
     Fragmentation,
     /// Memory grows that the allocator does not manage: mappings, thread stacks, files.
     Mappings,
-    /// Memory grows with time while nothing is asked of the program.
+    /// Memory grows with time while the program gets no requests.
     GrowsWhenIdle,
     /// The observations do not decide.
     Inconclusive,
@@ -55,7 +55,7 @@ pub enum Shape {
     Flat,
     /// It goes down.
     Falls,
-    /// It cannot be told.
+    /// It cannot be decided.
     #[default]
     Unclear,
 }
@@ -79,7 +79,7 @@ impl Shape {
 pub struct Trend {
     /// The trend.
     pub shape: Shape,
-    /// Growth for each request in the judged window: Theil-Sen's median of slopes.
+    /// Growth per request in the judged window: the Theil-Sen median of slopes.
     pub per_request: f64,
     /// The lower end of its confidence interval.
     pub per_request_low: f64,
@@ -89,7 +89,7 @@ pub struct Trend {
     pub first: f64,
     /// The level at the last.
     pub last: f64,
-    /// How far observations lie from the trend: a robust standard deviation.
+    /// How far observations are from the trend: a robust standard deviation.
     pub noise: f64,
 }
 
@@ -118,7 +118,7 @@ pub struct Plateau {
     pub after_requests: u64,
 }
 
-/// What stands beside the verdict.
+/// A finding beside the verdict.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// Open descriptors grow.
@@ -147,11 +147,11 @@ pub enum Finding {
     },
     /// A limit that was set is exceeded.
     Limit {
-        /// What it limits, such as `growth in bytes per request`.
+        /// The limited metric, such as `growth in bytes per request`.
         of: &'static str,
-        /// What was measured.
+        /// The measured value.
         measured: f64,
-        /// What was allowed.
+        /// The allowed value.
         allowed: f64,
     },
 }
@@ -161,34 +161,36 @@ pub enum Finding {
 pub enum Need {
     /// More iterations of the same kind.
     Iterations(u32),
-    /// A forced collection before each look.
+    /// A forced collection before each observation.
     Collection,
-    /// The recorder in the process: resident memory alone cannot tell.
+    /// The recorder in the process: resident memory alone is not enough.
     Recorder,
     /// A longer idle phase.
     Idle,
-    /// Iterations with so many times as many requests: nothing grows, but a leak that has to be seen would not have been. None when no
-    /// number would do, because the judged metric's own limit is not below what was asked for.
+    /// Iterations with so many times as many requests: nothing grows, but a leak of the size that has to be detected
+    /// would not have been. `None` if no number would be enough, because the judged metric's own limit is not below
+    /// that size.
     Sensitivity {
         /// The smallest leak that would have been seen, in bytes per request.
         seen: f64,
-        /// What has to be seen.
+        /// The size of leak that has to be detected.
         wanted: f64,
         /// How many times as many requests.
         times: Option<f64>,
     },
-    /// The program's own tools: its heap is not malloc's, and what resident memory shows of it is too little to be judged.
+    /// The program's own tools: its heap is not malloc's, and the growth of its resident memory is too small to be
+    /// judged.
     OwnTools,
 }
 
 /// The verdict and its reasons.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Conclusion {
-    /// In one word.
+    /// The verdict.
     pub verdict: Verdict,
     /// The metric that it rests on.
     pub basis: Basis,
-    /// The program's memory is not on any heap that was looked at: only resident memory shows it.
+    /// The program's memory is not on any observed heap: only resident memory shows it.
     pub is_elsewhere: bool,
     /// The observations that the trends are drawn through: the last half.
     pub window: Range<usize>,
@@ -202,23 +204,23 @@ pub struct Conclusion {
     pub trimmed: Option<Trend>,
     /// Files and shared memory.
     pub mapped: Option<Trend>,
-    /// What the allocator holds from the kernel.
+    /// The memory that the allocator holds from the kernel.
     pub allocator: Option<Trend>,
     /// The managed heap.
     pub managed: Option<Trend>,
-    /// Bytes an hour while idle, with its confidence interval (low, high), when it was looked at.
+    /// Bytes an hour while idle, with its confidence interval (low, high), if it was observed.
     pub idle_per_hour: Option<(f64, f64, f64)>,
-    /// The smallest leak that this run would not have passed, in bytes per request: of the metrics that hold the memory, on the one that
-    /// shows least.
+    /// The detection limit: the smallest leak that this run would have detected, in bytes per request, on the least
+    /// sensitive of the metrics that hold the memory.
     pub detectable_per_request: Option<f64>,
-    /// Where a heap alone was judged: the smallest leak beside it that this run would not have passed, by resident memory. What a program keeps in
-    /// pools of its own is not on the heap.
+    /// If only a heap was judged: the smallest leak beside it that this run would have detected by resident memory.
+    /// Memory in a program's own pools is not on the heap.
     pub detectable_outside_per_request: Option<f64>,
     /// Where the rise of the judged metric ended, if it rose.
     pub plateau: Option<Plateau>,
-    /// What stands beside the verdict.
+    /// Findings beside the verdict.
     pub findings: Vec<Finding>,
-    /// What would decide, when the verdict is inconclusive.
+    /// What would decide, if the verdict is inconclusive.
     pub needs: Vec<Need>,
 }
 

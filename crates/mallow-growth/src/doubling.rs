@@ -7,14 +7,14 @@
 
 use crate::series::{Point, level};
 
-/// What one octave's growth may be of the one before. 2 in theory; a logarithm has 1, a root 1.4.
+/// The ratio of one octave's growth to that of the one before. 2 in theory; a logarithm has 1, a square root 1.4.
 const RATIO: std::ops::RangeInclusive<f64> = 1.65..=2.6;
 
 /// The first octave's growth in standard deviations of the noise.
 const SIGMAS: f64 = 4.0;
 
-/// Where the last octave may end, as a part of all requests. A step that falls into the three observations before an octave's end can
-/// hide behind their median; it cannot do so at both ends.
+/// Where the last octave may end, as a part of all requests. A step in the three observations before an octave's end
+/// can be hidden by their median; it cannot be at both ends.
 const ENDS: [f64; 2] = [1.0, 0.85];
 
 /// Growth that doubles from octave to octave, in units for each request.
@@ -58,8 +58,8 @@ fn doubling_until(points: &[Point], end: f64, per_request_min: f64, noise: f64) 
     })
 }
 
-/// The level when there had been so many requests: the median of the last three observations before, of those that lie near
-/// enough; none when there is none.
+/// Returns the level at this number of requests: the median of the last three observations before it, of those that
+/// are near enough; `None` if there is none.
 fn level_before(points: &[Point], requests: f64) -> Option<f64> {
     let end = points.iter().rposition(|point| point.x <= requests)? + 1;
     let near = points[..end].iter().rev().take(3).take_while(|point| point.x > NEAR * requests).count();

@@ -36,8 +36,8 @@ pub(crate) fn findings(evidence: &Evidence, metrics: &Metrics, rules: &Rules) ->
     found.into_iter().flatten().collect()
 }
 
-/// Growth of something that is counted: over the window, and for each request. Counts have many equal neighbours, so the
-/// interval of their slope often ends at 0; the thirds of the window say whether it goes on.
+/// Returns the growth of a count: over the window, and per request. Counts have many equal neighbours, so the
+/// interval of their slope often ends at 0; the thirds of the window decide whether it continues.
 fn counted(
     seen: &[Observation],
     more_min: f64,

@@ -6,19 +6,19 @@
 
 use crate::series::Point;
 
-/// How often the floor has to be met in each part.
+/// How often the floor has to be reached in each part.
 const MET: usize = 3;
 
 /// Observations in a third of the window that are needed.
 const THIRD_MIN: usize = 6;
 
-/// How far apart the lowest levels of a part may lie, as a part of what growth at the limit would add over the window.
+/// How far apart the lowest levels of a part may be, as a part of what growth at the limit would add over the window.
 const ALIKE: f64 = 0.05;
 
 /// The floor may rise at this part of the limit.
 const RISE_MAX: f64 = 0.5;
 
-/// When the floor stands: the smallest leak that would have lifted it by more than it may.
+/// If the floor is flat: returns the smallest leak that would have raised it by more than is allowed.
 pub(crate) fn stands(window: &[Point], per_request_min: f64) -> Option<f64> {
     let (first, last) = (window.first()?, window.last()?);
     let third = window.len() / 3;
@@ -30,7 +30,7 @@ pub(crate) fn stands(window: &[Point], per_request_min: f64) -> Option<f64> {
     let parts = [&window[..third], &window[third..2 * third], &window[end..]];
     let [early, middle, late] = parts.map(|part| floor(part, alike));
     let (early, middle, late) = (early?, middle?, late?);
-    // What stands above it at the very end may be a step that stays.
+    // A higher level at the very end may be a permanent step.
     if last.y - late.y > alike {
         return None;
     }
@@ -40,7 +40,7 @@ pub(crate) fn stands(window: &[Point], per_request_min: f64) -> Option<f64> {
     slopes.iter().all(|slope| slope.abs() < may).then_some(per_request_min)
 }
 
-/// The lowest level of a part, if it is met.
+/// Returns the lowest level of a part, if it is reached often enough.
 fn floor(part: &[Point], alike: f64) -> Option<Point> {
     let mut points = part.to_vec();
     points.sort_by(|one, other| one.y.total_cmp(&other.y));

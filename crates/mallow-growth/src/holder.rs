@@ -20,16 +20,16 @@ const ELSEWHERE_BYTES_MIN: f64 = 2.0 * 1_048_576.0;
 /// The part of its memory by which a heap can grow before it is collected.
 const HEADROOM: f64 = 0.5;
 
-/// Returns whether what the program holds lies outside of every heap that was looked at.
+/// Returns whether the program's memory is outside every observed heap.
 pub(crate) fn is_elsewhere(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
     let is_much = median(late.iter().filter_map(elsewhere)) >= ELSEWHERE_BYTES_MIN;
-    // No page of a heap was ever touched: that it stands says nothing, however small the program is.
+    // No page of a heap was ever touched: that it is flat means nothing, however small the program is.
     let is_all = median(late.iter().filter_map(held)) == 0.0;
     evidence.foreign_heap != ForeignHeap::Unknown || (is_sliver(evidence) && (is_much || is_all))
 }
 
-/// Returns whether the heaps that were looked at are a sliver of the program's own memory, however small that is.
+/// Returns whether the observed heaps are a small part of the program's own memory, however small that is.
 pub(crate) fn is_sliver(evidence: &Evidence) -> bool {
     let late = &evidence.observations[window(&evidence.observations)];
     late.iter().any(|seen| share(seen).is_some()) && median(late.iter().filter_map(share)) < SLIVER
@@ -51,7 +51,8 @@ pub(crate) fn headroom(evidence: &Evidence) -> f64 {
     }
 }
 
-/// What the heaps hold that were looked at; none without a recorder. Free memory of the allocator is malloc's too.
+/// Returns the size of the observed heaps; `None` without a recorder. Free memory of the allocator belongs to malloc
+/// too.
 fn held(seen: &Observation) -> Option<f64> {
     let live = seen.live_bytes?.max(seen.areas_bytes.or(seen.allocator_bytes).unwrap_or(0));
     Some(live as f64 + seen.managed_bytes.unwrap_or(0) as f64)

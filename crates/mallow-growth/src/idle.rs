@@ -6,7 +6,7 @@ use crate::{Evidence, Observation, Rules};
 
 const SECONDS_PER_HOUR: f64 = 3_600.0;
 
-/// Fewer looks than this say nothing.
+/// Fewer observations than this mean nothing.
 const LOOKS_MIN: usize = 4;
 
 /// How many standard deviations the rise must have.
@@ -15,7 +15,7 @@ const SIGMAS: f64 = 5.0;
 /// One step may make up so much of the rise: a timer that fires once is no growth.
 const STEP_SHARE_MAX: f64 = 0.6;
 
-/// Rises below these are nothing: one page of live heap; of resident memory what the kernel accounts in batches.
+/// Rises below these are noise: one page of live heap; of resident memory what the kernel accounts in batches.
 const HEAP_RISE_MIN: f64 = 4_096.0;
 const RESIDENT_RISE_MIN: f64 = 262_144.0;
 
@@ -23,7 +23,7 @@ const RESIDENT_RISE_MIN: f64 = 262_144.0;
 pub(crate) struct Idle {
     /// Bytes an hour: slope, low, high.
     pub(crate) per_hour: (f64, f64, f64),
-    /// It grows beyond doubt.
+    /// It grows with certainty.
     pub(crate) grows: bool,
 }
 
@@ -33,8 +33,8 @@ impl Idle {
     }
 }
 
-/// What was seen in the last idle time, or none when it was not looked at often enough. Of a program whose memory `is_elsewhere`,
-/// resident memory is looked at.
+/// Returns the growth in the last idle time; `None` if there were too few observations. For a program whose memory
+/// `is_elsewhere`, that of resident memory.
 pub(crate) fn idle(evidence: &Evidence, is_elsewhere: bool, rules: &Rules) -> Option<Idle> {
     let looks = last_rest(&evidence.idle);
     let has_heap = !is_elsewhere && looks.iter().all(|seen| seen.live_bytes.is_some());
@@ -60,7 +60,7 @@ pub(crate) fn idle(evidence: &Evidence, is_elsewhere: bool, rules: &Rules) -> Op
     Some(Idle { per_hour: (hourly(slope.slope), hourly(slope.low), hourly(slope.high)), grows })
 }
 
-/// The looks of the last stretch without requests: a rest before the load and one after it are two.
+/// Returns the observations of the last period without requests: a pause before the load and one after it are two.
 fn last_rest(looks: &[Observation]) -> &[Observation] {
     let requests = looks.last().map(|last| last.requests);
     let start = looks.iter().rposition(|seen| Some(seen.requests) != requests).map_or(0, |index| index + 1);

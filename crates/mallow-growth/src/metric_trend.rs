@@ -23,7 +23,8 @@ pub(crate) const GROWTH_OBSERVATIONS_MIN: usize = 20;
 /// The slope of a later part may be as small as this part of the slope before it. A logarithm over two octaves has 0.5.
 const KEEPS_UP: f64 = 0.75;
 
-/// The slope before is known from few points. It may have been larger by this part of the way to its interval's upper end, ...
+/// The earlier slope is known from few points. It may have been larger by this part of the distance to its interval's
+/// upper end, ...
 const UNCERTAINTY: f64 = 0.5;
 
 /// ... and growth must not be this much slower than that.
@@ -47,7 +48,7 @@ const RISE_BYTES_MIN: f64 = 65_536.0;
 /// By how much neighbours' differences understate the noise of a series whose neighbours are alike: 1 / sqrt(1 - 0.7).
 const NEIGHBOURS: f64 = 1.826;
 
-/// A metric as it was judged.
+/// A judged metric.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MetricTrend {
     pub(crate) trend: Trend,
@@ -56,7 +57,7 @@ pub(crate) struct MetricTrend {
     pub(crate) plateau: Option<Plateau>,
     /// Test D holds.
     pub(crate) doubles: bool,
-    /// It rises beyond doubt, be it below the limit.
+    /// It rises with certainty, even if below the limit.
     pub(crate) creeps: bool,
     /// The smallest leak that would not have been passed, in units for each request.
     pub(crate) sight: f64,
@@ -125,7 +126,8 @@ pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
     }
 }
 
-/// Noise as neighbours show it: of a staircase too, where the distance from a line would be that of the steps.
+/// Returns the noise between neighbours: for a staircase too, where the distance from a line would be that of the
+/// steps.
 fn neighbour_noise(window: &[Point]) -> f64 {
     let differences: Vec<Point> =
         window.windows(2).map(|pair| Point { x: pair[1].x - pair[0].x, y: pair[1].y - pair[0].y }).collect();
@@ -141,7 +143,7 @@ struct Shape_<'a> {
     per_request_min: f64,
     /// The smaller of two views of the noise.
     quiet: f64,
-    /// Of memory that comes and goes: the smallest leak that would have moved its edges, or its floor.
+    /// For memory that rises and falls: the smallest leak that would have moved its bounds, or its floor.
     bounded: Option<f64>,
 }
 
@@ -193,7 +195,8 @@ impl Shape_<'_> {
         steps.iter().take(2).sum::<f64>() > STEPS_SHARE_MAX * rise
     }
 
-    /// Returns whether much was given back at once, from a quarter of the requests on: memory that something collects now and then.
+    /// Returns whether much was released at once, from a quarter of the requests on: memory that is collected now and
+    /// then.
     fn drops(&self) -> bool {
         let quarter = self.quarter();
         let points = thinned(&self.points[quarter..]);

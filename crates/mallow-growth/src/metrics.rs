@@ -15,7 +15,7 @@ pub(crate) struct Metrics {
     pub(crate) mapped: Option<MetricTrend>,
     pub(crate) allocator: Option<MetricTrend>,
     pub(crate) managed: Option<MetricTrend>,
-    /// What is resident of the allocator's areas.
+    /// Resident memory of the allocator's areas.
     pub(crate) areas: Option<MetricTrend>,
     /// Stacks of the live heap that grow by a constant.
     pub(crate) steady: Option<Steady>,
@@ -23,11 +23,11 @@ pub(crate) struct Metrics {
     pub(crate) is_elsewhere: bool,
     /// The heaps are a sliver of what the program holds, if that is not much either.
     pub(crate) is_sliver: bool,
-    /// What may hide in resident memory, in bytes for each request, see [`holder::headroom`].
+    /// What resident memory may hide, in bytes per request, see [`holder::headroom`].
     pub(crate) hidden: f64,
 }
 
-/// How small a leak a metric shows.
+/// The detection limit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Sight {
     /// The smallest leak that would not have been passed, in bytes for each request.
@@ -57,7 +57,7 @@ impl Metrics {
         }
     }
 
-    /// The metric that decides: live heap, or the managed heap, or resident memory.
+    /// Returns the metric that decides: live heap, or the managed heap, or resident memory.
     pub(crate) fn judged(&self) -> (Basis, &MetricTrend) {
         let heap = self.heap.as_ref().map(|heap| (Basis::LiveHeap, heap));
         let managed = self.managed.as_ref().map(|managed| (Basis::ManagedHeap, managed));
@@ -76,12 +76,12 @@ impl Metrics {
         self.trimmed.as_ref().unwrap_or(&self.resident)
     }
 
-    /// The part of the resident growth that trimming takes away; none without trimming.
+    /// Returns the part of the resident growth that trimming removes; `None` without trimming.
     pub(crate) fn returned(&self) -> Option<f64> {
         Some(1.0 - self.trimmed.as_ref()?.growth() / self.resident.growth())
     }
 
-    /// How small a leak the metrics show that hold the memory: each of them has to show it.
+    /// Returns the detection limits of the metrics that hold the memory: each of them has to show a leak.
     pub(crate) fn sights(&self, rules: &Rules) -> impl Iterator<Item = Sight> {
         let of = |limit: f64| move |trend: &MetricTrend| Sight { seen: trend.sight, limit };
         let hidden = |sight: Sight| Sight { seen: sight.seen + self.hidden, ..sight };
@@ -95,7 +95,7 @@ impl Metrics {
         heaps.chain(resident.filter(known).map(hidden))
     }
 
-    /// How small a leak resident memory shows where heaps alone are judged.
+    /// Returns the detection limit of resident memory if only heaps are judged.
     pub(crate) fn sight_outside(&self) -> Option<f64> {
         let is_heaps = self.heap.is_some() && !self.is_elsewhere;
         is_heaps.then_some(self.kept().sight).filter(|seen| *seen > 0.0)

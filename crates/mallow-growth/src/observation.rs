@@ -1,6 +1,6 @@
 //! What is judged.
 
-/// One look at a program that had come to rest.
+/// One observation of an idle program.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Observation {
     /// Requests answered well since the program began: the axis of every trend.
@@ -13,17 +13,18 @@ pub struct Observation {
     pub live_blocks: Option<u64>,
     /// Resident and swapped memory, less the recorder's own; before the allocator was asked to trim.
     pub resident_bytes: u64,
-    /// The same after the allocator was asked to give back what it does not use; none where nobody can be asked.
+    /// The same after the allocator was asked to trim; `None` if that is not possible.
     pub trimmed_bytes: Option<u64>,
-    /// The part of `resident_bytes` that stands for files and shared memory.
+    /// The part of `resident_bytes` that belongs to files and shared memory.
     pub mapped_bytes: Option<u64>,
-    /// What the allocator holds from the kernel, used or not.
+    /// The memory that the allocator holds from the kernel, used or not.
     pub allocator_bytes: Option<u64>,
     /// The part of `allocator_bytes` that is free.
     pub held_free_bytes: Option<u64>,
-    /// What is resident of the allocator's own areas, after trimming if there was any; none where nobody can tell them from other memory.
+    /// Resident memory of the allocator's own areas, after trimming if there was any; `None` if they cannot be
+    /// distinguished from other memory.
     pub areas_bytes: Option<u64>,
-    /// What lives in the managed heap after a forced collection.
+    /// Live bytes of the managed heap after a forced collection.
     pub managed_bytes: Option<u64>,
     /// Open file descriptors.
     pub descriptors: Option<u64>,
@@ -36,21 +37,21 @@ pub struct Observation {
 /// Everything that a verdict rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Evidence {
-    /// The program at rest before anything was asked of it. The allocator is asked to trim after every piece of work, so
-    /// what it keeps between two trims does not add up over `observations`: it stands in the distance from
-    /// `resident_bytes` to `trimmed_bytes` there, and in how far `resident_bytes` lies above this one.
+    /// The idle program before its first request. The allocator trims after every piece of work, so what it keeps
+    /// between two trims does not add up over `observations`: it is the difference between `resident_bytes` and
+    /// `trimmed_bytes` there, and between `resident_bytes` and this one.
     pub before: Option<Observation>,
     /// The observations after warm-up, in the order of time.
     pub observations: Vec<Observation>,
-    /// What was seen while nothing was asked of the program, in the order of time; empty when nobody looked.
+    /// Observations while the program got no requests, in the order of time; empty if there were none.
     pub idle: Vec<Observation>,
     /// Why no verdict may be drawn, found outside the series.
     pub faults: Vec<Fault>,
     /// The program's memory is in part managed by a collector that was not forced: live bytes are then an upper bound.
     pub uncollected: bool,
-    /// Whether it is known to keep its heap outside of malloc.
+    /// Whether it is known to have its heap outside malloc.
     pub foreign_heap: ForeignHeap,
-    /// What single stacks held.
+    /// Live bytes of single stacks.
     pub stacks: Stacks,
 }
 
@@ -60,15 +61,15 @@ pub enum ForeignHeap {
     /// None is known.
     #[default]
     Unknown,
-    /// Nobody made it collect: what has risen by less than there was may be garbage.
+    /// Its collector was not forced: a rise by less than its heap may be garbage.
     Uncollected,
-    /// It was made to collect before each look.
+    /// Its collector was forced before each observation.
     Collected,
-    /// An allocator of the program's own, or mappings: nobody collects there.
+    /// An allocator of the program's own, or mappings, without a collector.
     Allocator,
 }
 
-/// What single stacks held at some of the observations.
+/// Live bytes of single stacks at some of the observations.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stacks {
     /// At which, in their order.
@@ -96,19 +97,19 @@ pub enum Fault {
     },
     /// Events of the program were not recorded, or were written over.
     Lost {
-        /// What, for each process.
+        /// The fault, for each process.
         what: String,
     },
     /// The server ended before it was told to.
     Died {
-        /// How, such as `exit status 1` or `killed by signal 11`.
+        /// Its exit, such as `exit status 1` or `killed by signal 11`.
         how: String,
         /// After so many requests.
         requests: u64,
     },
 }
 
-/// What one allocation stack held, observation by observation.
+/// Live bytes of one allocation stack, observation by observation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackSeries {
     /// The caller's own number for the stack.

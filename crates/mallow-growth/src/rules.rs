@@ -7,8 +7,8 @@ pub struct Rules {
     pub heap_per_request_min: f64,
     /// The same for resident memory, which is noisier.
     pub resident_per_request_min: f64,
-    /// The leak, in bytes per request, that a run has to be able to see before nothing may be called a pass; none for ten times the
-    /// limit of the metric that is judged.
+    /// The leak, in bytes per request, that a run has to be able to detect before it may pass; `None` for ten times
+    /// the limit of the judged metric.
     pub sensitivity_per_request: Option<f64>,
     /// Bytes an hour below which an idle program is at rest.
     pub idle_per_hour_min: f64,
@@ -22,7 +22,7 @@ pub struct Rules {
     pub retained_bytes_max: Option<u64>,
 }
 
-/// How many times the limit a leak may be and go unseen, when nobody said how large it may be.
+/// How many times the limit an undetected leak may be, if its size is not set.
 const SENSITIVITY: f64 = 10.0;
 
 impl Rules {

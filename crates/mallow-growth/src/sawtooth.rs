@@ -32,8 +32,9 @@ pub(crate) fn bounds(window: &[Point], per_request_min: f64) -> Option<f64> {
     Some(((allowed - floors) / half).min((allowed - ceilings) / half))
 }
 
-/// By how much the edge of the later climbs lies above that of the earlier ones; none when that is more than is allowed, or when it is
-/// not known well enough to say so: of n edges met by chance, the outermost lies about a (n + 1)-th of their spread inside the true one.
+/// Returns by how much the bound of the later climbs is above that of the earlier ones; `None` if that is more than
+/// allowed, or not known well enough: of n bounds observed by chance, the outermost is about a (n + 1)-th of their
+/// spread inside the true one.
 fn rise(early: &[f64], late: &[f64], allowed: f64, outermost: fn(f64, f64) -> f64) -> Option<f64> {
     let edge = |edges: &[f64]| edges.iter().copied().reduce(outermost).unwrap_or(0.0);
     let both: Vec<f64> = early.iter().chain(late).copied().collect();

@@ -4,10 +4,10 @@
 
 use crate::Observation;
 
-/// How many times the median of absolute deviations is a standard deviation, for normal noise.
+/// The standard deviation divided by the median of absolute deviations, for normal noise.
 const MAD_TO_SIGMA: f64 = 1.4826;
 
-/// Points beyond which a series is thinned before all pairs of points are looked at: 500 points are 125,000 pairs.
+/// With more points a series is thinned out before all pairs are used: 500 points are 125,000 pairs.
 const POINTS_MAX: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -41,7 +41,7 @@ pub(crate) fn centre(points: &[Point]) -> Point {
     Point { x: median(points.iter().map(|point| point.x)), y: level(points) }
 }
 
-/// How far points lie from the line with this slope that runs through their middle: a robust standard deviation.
+/// Returns how far points are from the line with this slope through their middle: a robust standard deviation.
 pub(crate) fn noise_about(points: &[Point], slope: f64) -> f64 {
     let rest: Vec<f64> = points.iter().map(|point| point.y - slope * point.x).collect();
     let middle = median(rest.iter().copied());

@@ -9,16 +9,16 @@ use crate::theil_sen::{Z_995, theil_sen};
 use crate::window::window_of;
 use crate::{GrowingStack, Observation, Rules, Shape, StackSeries};
 
-/// Stacks with less of the growth than this are not looked at.
+/// Stacks with less of the growth than this are ignored.
 const SHARE_MIN: f64 = 0.01;
 
 /// The chance that one stack that does not rise is among those named.
 const ALPHA: f64 = 0.005;
 
-/// The stacks that grow, those that grow most first. `stacks` hold one metric for each of the observations.
+/// Returns the stacks that grow, those that grow most first. `stacks` has one metric for each of the observations.
 ///
-/// When no stack keeps growing, those that rose come instead, by what they rose over the whole run: of a plateau, these filled it.
-/// The shape of the trend tells one from the other.
+/// If no stack keeps growing, it returns those that rose, by their rise over the whole run: for a plateau, these
+/// filled it. The shape of the trend distinguishes the two.
 pub fn growing_stacks(
     observations: &[Observation],
     stacks: &[StackSeries],
@@ -93,7 +93,8 @@ fn rise(points: &[Point], span: Span) -> f64 {
     level(&points[points.len() - edge..]) - level(&points[..edge])
 }
 
-/// Those that rise beyond chance. The whole run is looked at here: the window alone has too few points for many tests at once.
+/// Returns those that rise significantly. The whole run is used: the window alone has too few points for many tests
+/// at once.
 fn holm(mut candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     candidates.sort_by(|a, b| b.z.total_cmp(&a.z));
     let all = candidates.len();

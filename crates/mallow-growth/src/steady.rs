@@ -20,19 +20,19 @@ const OBSERVATIONS_MIN: usize = 40;
 /// A stack may have this part of the limit, when others have the rest.
 const PART_MIN: f64 = 0.01;
 
-/// How far observations may lie from the line, as a part of the line's rise.
+/// How far observations may be from the line, as a part of the line's rise.
 const NOISE_SHARE_MAX: f64 = 0.02;
 
 /// No observation may lie farther off than this part of the rise: a line has no steps.
 const FARTHEST_SHARE_MAX: f64 = 0.1;
 
-/// The slope of the second half may be so many times that of the first, or the other way round.
+/// The maximal ratio of the slopes of both halves.
 const HALVES_RATIO_MAX: f64 = 1.15;
 
-/// Other stacks may give back so much of the growth.
+/// How much of the growth other stacks may release.
 const OFFSET_MAX: f64 = 0.5;
 
-/// How far observations may lie from the line of an even fall, as a part of it.
+/// How far observations may be from the line of an even fall, as a part of it.
 const FALL_NOISE_SHARE_MAX: f64 = 0.1;
 
 /// Stacks that grow by a constant.
@@ -44,7 +44,7 @@ pub(crate) struct Steady {
     pub(crate) is_offset: bool,
 }
 
-/// The stacks that grow by a constant, when together they grow beyond the limit.
+/// Returns the stacks that grow by a constant, if together they grow beyond the limit.
 pub(crate) fn steady(evidence: &Evidence, rules: &Rules) -> Option<Steady> {
     let stacks = &evidence.stacks;
     let axis: Vec<Observation> =
@@ -104,8 +104,8 @@ fn has_equal_halves(points: &[Point]) -> bool {
     (1.0 / HALVES_RATIO_MAX..=HALVES_RATIO_MAX).contains(&ratio)
 }
 
-/// By how much a stack falls over the window, when it does so all the time: what gives way to a constant growth falls as evenly, and what
-/// wanders about does not.
+/// Returns by how much a stack falls over the window, if it does so all the time: what is replaced by a constant
+/// growth falls as evenly, and random changes do not.
 fn fall(points: &[Point]) -> f64 {
     let window = thinned(&points[window_of(points)..]);
     let (Some(first), Some(last), Some(slope)) = (window.first(), window.last(), theil_sen(&window, Z_995))

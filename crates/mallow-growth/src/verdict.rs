@@ -12,7 +12,8 @@ use crate::series::median;
 use crate::window::window;
 use crate::{Basis, Evidence, Fault, ForeignHeap, Need, Observation, Rules, Shape, Verdict};
 
-/// From so many observations on, resident memory that neither grows nor stands for certain is taken as standing beside a flat heap.
+/// From so many observations on, resident memory that is neither growing nor certainly flat counts as flat beside a
+/// flat heap.
 const ENOUGH_OBSERVATIONS: usize = 40;
 
 /// From so many on, a heap that was not collected may be called leaking, when its growth doubles.
@@ -21,19 +22,20 @@ const OVERWHELMING_OBSERVATIONS: usize = 40;
 /// The part of a growth that explains it.
 const EXPLAINS: f64 = 0.5;
 
-/// What an allocator keeps is worth a verdict from here on, ...
+/// Memory that an allocator keeps is worth a verdict from here on, ...
 const KEPT_BYTES_MIN: f64 = 8.0 * 1_048_576.0;
 
-/// ... and, when nobody knows how much there was before the work, from this part of resident memory on.
+/// ... and, if it is unknown how much there was before the work, from this part of resident memory on.
 const KEPT_SHARE_MIN: f64 = 0.25;
 
-/// A collector that nobody forces runs when its heap has doubled: what has risen by less than there was may be garbage, ...
+/// A collector that is not forced runs when its heap has doubled: a rise by less than its heap may be garbage, ...
 const GARBAGE_TIMES: f64 = 1.0;
 
 /// ... and so may the first bytes (Go's collector lets 4 MiB come together before it runs at all).
 const GARBAGE_BYTES: f64 = 4.0 * 1_048_576.0;
 
-/// Growth of resident memory below the limit is a doubt from this part of the limit on, where that metric alone shows the memory.
+/// Growth of resident memory below the limit is doubtful from this part of the limit on, if only that metric shows
+/// the memory.
 const UNCERTAIN_SHARE: f64 = 0.25;
 
 /// The verdict, and why.
@@ -55,7 +57,7 @@ impl Decision {
     }
 }
 
-/// The verdict. What passes has to have been looked at closely enough.
+/// Returns the verdict. A pass needs a sufficient detection limit.
 pub(crate) fn decide(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle: Option<&Idle>) -> Decision {
     let decision = matrix(evidence, rules, metrics, idle);
     let is_pass = matches!(
@@ -66,7 +68,7 @@ pub(crate) fn decide(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle
     let worst = blind.max_by(|one, other| one.seen.total_cmp(&other.seen)).filter(|_| is_pass);
     let Some(sight) = worst else { return decision };
     let wanted = rules.sensitivity(sight.limit);
-    // Noise does not depend on how much is asked for in an iteration, so its part of a slope becomes smaller.
+    // Noise does not depend on the number of requests in an iteration, so its part of a slope becomes smaller.
     let times = (wanted > sight.limit).then(|| (sight.seen - sight.limit) / (wanted - sight.limit));
     let needs = vec![
         Need::Iterations(more_iterations(evidence.observations.len())),
@@ -116,8 +118,8 @@ fn matrix(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle: Option<&I
     }
 }
 
-/// Stacks that grow by a constant decide where the heap as a whole is unclear, or falls because others fall. Where it stands, they
-/// grow at the expense of others.
+/// Stacks that grow by a constant decide if the heap as a whole is unclear, or falls because others fall. If it is
+/// flat, they grow at the expense of others.
 fn by_stacks(metrics: &Metrics, uncollected: bool, more: Need) -> Option<Decision> {
     let steady = metrics.steady?;
     let shape = metrics.heap.as_ref()?.trend.shape;
@@ -130,7 +132,7 @@ fn by_stacks(metrics: &Metrics, uncollected: bool, more: Need) -> Option<Decisio
     }
 }
 
-/// Of memory that is on no heap that was looked at, resident memory is all that is seen.
+/// For memory that is on no observed heap, only resident memory is known.
 fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more: Need) -> Decision {
     let kept = metrics.kept();
     if kept.grows() && evidence.uncollected {
@@ -152,7 +154,8 @@ fn outside_of_heaps(evidence: &Evidence, rules: &Rules, metrics: &Metrics, more:
     }
 }
 
-/// What rises in resident memory by too much to be passed is open: by less than the limit, the program's own metrics may tell.
+/// A rise of resident memory that is too large to pass is open: if it is less than the limit, the program's own
+/// metrics may decide.
 fn if_uncertain(kept: &MetricTrend, rules: &Rules, more: &Need) -> Option<Decision> {
     let limit = rules.resident_per_request_min;
     let own_tools = (kept.trend.per_request < limit).then_some(Need::OwnTools);
@@ -180,7 +183,7 @@ fn more_iterations(seen: usize) -> u32 {
     u32::try_from(more).unwrap_or(u32::MAX)
 }
 
-/// Returns whether a fault goes beyond what the rules allow. Those without a metric always do.
+/// Returns whether a fault exceeds what the rules allow. Faults without a metric always do.
 fn counts(fault: &Fault, rules: &Rules) -> bool {
     match fault {
         Fault::Errors { failed, requests, .. } => {
@@ -191,7 +194,7 @@ fn counts(fault: &Fault, rules: &Rules) -> bool {
     }
 }
 
-/// How fast the judged metric grew while the program worked.
+/// Returns how fast the judged metric grew while the program worked.
 fn growth_per_second(seen: &[Observation], metrics: &Metrics) -> f64 {
     let (Some(first), Some(last)) = (seen.first(), seen.last()) else { return 0.0 };
     let requests = last.requests.saturating_sub(first.requests) as f64;
@@ -215,7 +218,7 @@ fn beside_a_flat_heap(
         };
     }
     let kept = metrics.kept();
-    // A flat heap says nothing of a program that has next to none.
+    // A flat heap means nothing for a program that has almost none.
     if let Some(decision) = if_uncertain(kept, rules, &more).filter(|_| metrics.is_sliver) {
         return decision;
     }
@@ -226,7 +229,7 @@ fn beside_a_flat_heap(
     }
 }
 
-/// Whose the growing resident memory is, while live heap stands; none when nothing tells.
+/// Returns the cause of the growth of resident memory, while the live heap is flat; `None` if it is unknown.
 fn of_resident_growth(metrics: &Metrics) -> Option<Verdict> {
     let kept = metrics.kept().growth();
     let explains =
@@ -240,9 +243,9 @@ fn of_resident_growth(metrics: &Metrics) -> Option<Verdict> {
     match explains(&metrics.allocator) {
         Some(true) => Some(Verdict::Fragmentation),
         Some(false) => Some(Verdict::Mappings),
-        // The allocator was asked, and could give nothing back.
+        // The allocator trimmed, and could release nothing.
         None if metrics.trimmed.is_some() => Some(Verdict::Fragmentation),
-        // Nobody could ask it; but where its areas do not grow, it is not the allocator.
+        // It cannot trim on request; but if its areas do not grow, it is not the allocator.
         None => {
             (metrics.heap.is_some() && explains(&metrics.areas) == Some(false)).then_some(Verdict::Mappings)
         }
@@ -262,7 +265,7 @@ fn resident_alone(evidence: &Evidence, metrics: &Metrics, more: Need) -> Decisio
     if kept.is_unclear() {
         return Decision::open(basis, vec![more, Need::Recorder]);
     }
-    // Below the limit of this metric, and yet there: a small leak looks like that. So does a pool that fills.
+    // Below the limit of this metric, but present: a small leak looks like that. So does a pool that fills.
     if kept.creeps {
         return Decision::open(basis, vec![Need::Recorder]);
     }
@@ -285,13 +288,13 @@ fn at_rest(evidence: &Evidence, metrics: &Metrics) -> Verdict {
     }
 }
 
-/// What the allocator keeps of what was freed, in the judged window.
+/// Freed memory that the allocator keeps, in the judged window.
 struct Kept {
-    /// Given back on demand.
+    /// Released on request.
     released: f64,
-    /// Not given back: free, resident, and not there before the work.
+    /// Not released: free, resident, and not there before the work.
     stuck: f64,
-    /// By how much resident memory lies above where it was before the work; none when nobody looked.
+    /// How far resident memory is above its level before the work; `None` if that was not observed.
     excess: Option<f64>,
     live: f64,
 }
@@ -314,9 +317,9 @@ impl Kept {
         let stuck = |seen: &Observation| {
             let live = seen.live_bytes?;
             let unexplained = seen.trimmed_bytes?.saturating_sub(other(seen)?.saturating_add(live));
-            // Stacks of new threads are unexplained too, and what the allocator holds free may be without pages: only what is
-            // resident where the heap lies, beyond what lives, is the allocator's. Large blocks live elsewhere, so that this is
-            // rather too little.
+            // Stacks of new threads are unexplained too, and free memory of the allocator may be without pages: only
+            // what is resident in its heap areas, beyond live blocks, is the allocator's. Large blocks are elsewhere,
+            // so this is rather too little.
             let in_areas = seen.areas_bytes.map_or(u64::MAX, |areas| areas.saturating_sub(live));
             Some(unexplained.min(seen.held_free_bytes?).min(in_areas))
         };
@@ -329,7 +332,8 @@ impl Kept {
         }
     }
 
-    /// Returns whether that is worth a verdict: most of what came with the work, or more than all that the program uses.
+    /// Returns whether that is worth a verdict: most of the memory that came with the work, or more than all that the
+    /// program uses.
     fn is_much(&self, kept: f64, resident: f64) -> bool {
         let is_most = match self.excess {
             Some(excess) => kept >= EXPLAINS * excess,

@@ -11,7 +11,8 @@ use std::ops::Range;
 /// Fewer points than this have no interval at 99.5 %.
 pub(crate) const WINDOW_MIN: usize = 10;
 
-/// The judged window: from the last observation before half of the requests on, and at least ten observations.
+/// Returns the judged window: from the last observation before half of the requests on, and at least ten
+/// observations.
 pub(crate) fn window(observations: &[Observation]) -> Range<usize> {
     let all = observations.len();
     let half = observations.last().map_or(0.0, |last| last.requests as f64 / 2.0);

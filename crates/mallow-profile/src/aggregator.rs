@@ -19,23 +19,23 @@ use slab::{NO_BLOCK, Slab};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ThreadIndex(pub u32);
 
-/// A live block's slot. The most recently freed slot is given out first, else the next new one, so the same
-/// events give the same ids wherever they are added up.
+/// A live block's slot. The most recently freed slot is reused first, else the next new one, so the same events yield
+/// the same ids wherever they are added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
-/// Where a `realloc` is attributed.
+/// To which stack a `realloc` is attributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReallocAttribution {
-    /// At the stack that called `realloc`: the counting rules' way.
+    /// To the stack that called `realloc`: as in the counting rules.
     #[default]
     OwnSite,
-    /// At the stack that allocated the block first, however often it was resized since: DHAT's way.
+    /// To the stack that allocated the block first, however often it was resized since: as in DHAT.
     Origin,
 }
 
-/// Is told where new memory begins and how many bytes it has, before any of it is touched: the place to ask the system for large
-/// pages. This crate asks no system for anything.
+/// Called with the start and size of new memory, before any of it is touched: it may request large pages. This crate
+/// calls no system itself.
 pub type MemoryAdvice = fn(start: *mut u8, bytes: usize);
 
 /// The running metrics of one process.
@@ -45,7 +45,7 @@ pub struct Aggregator {
     slab: Slab,
     sites: Sites,
     threads: Vec<ThreadState>,
-    /// All but the leaked metrics, which are the live ones below.
+    /// All metrics except the leaked ones, which are the live ones below.
     totals: Totals,
     live_bytes: u64,
     live_blocks: u64,
@@ -55,7 +55,7 @@ pub struct Aggregator {
     frees_unmatched: u64,
 }
 
-/// What an aggregator gives at its end.
+/// The result of an aggregator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The process's metrics.
@@ -79,7 +79,7 @@ pub struct SiteSummary {
     pub totals: SiteTotals,
 }
 
-/// What one stack holds at a moment.
+/// The live blocks of one stack at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveSite {
     /// The stack as the events named it; [`Aggregator::NO_STACK`] when none was taken.
@@ -106,8 +106,8 @@ pub struct ThreadSummary {
 #[derive(Clone, Copy, Debug)]
 struct ThreadState {
     metrics: ThreadSummary,
-    /// The block of its latest allocation, by which temporaries are known. The slot may have been given to
-    /// another thread since, which the slab tells.
+    /// The block of its latest allocation, by which temporaries are recognised. Another thread may have reused the
+    /// slot since; the slab says so.
     latest: BlockId,
 }
 
@@ -120,7 +120,7 @@ struct Allocation {
 }
 
 impl Aggregator {
-    /// Stands for a missing stack in the events.
+    /// The id of a missing stack in the events.
     pub const NO_STACK: StackId = StackId(u32::MAX);
 
     /// A process that has done nothing yet.
@@ -140,7 +140,7 @@ impl Aggregator {
         self
     }
 
-    /// What each stack holds now, in the order of first calls; those that hold nothing are left out.
+    /// Returns the live blocks of each stack, in the order of first calls; stacks without live blocks are omitted.
     pub fn live_sites(&self) -> impl Iterator<Item = LiveSite> {
         self.sites.live()
     }
@@ -242,22 +242,22 @@ impl Aggregator {
         self.sites.at(site).failed += 1;
     }
 
-    /// The metrics so far; the leaked ones are what is live now.
+    /// Returns the metrics so far; the leaked ones are what is live now.
     pub fn totals(&self) -> Totals {
         Totals { leaked_bytes: self.live_bytes, leaked_blocks: self.live_blocks, ..self.totals }
     }
 
-    /// Requested bytes live now.
+    /// Returns the requested bytes that are live now.
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
 
-    /// Blocks live now.
+    /// Returns the number of blocks that are live now.
     pub fn live_blocks(&self) -> u64 {
         self.live_blocks
     }
 
-    /// About how many bytes of memory this takes.
+    /// Returns about how many bytes of memory this holds.
     pub fn held_bytes(&self) -> u64 {
         self.slab.held_bytes() + self.kept_bytes()
     }
@@ -267,7 +267,8 @@ impl Aggregator {
         self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>()) as u64
     }
 
-    /// Returns whether a live block is the one that a thread has allocated last, so that it is temporary when the thread frees it now.
+    /// Returns whether a live block is a thread's latest allocation, so that it is temporary if the thread frees it
+    /// now.
     pub fn is_latest(&self, thread: ThreadIndex, block: BlockId) -> bool {
         let latest = self.threads.get(thread.0 as usize).map_or(NO_BLOCK, |state| state.latest);
         // Ids are used again: the block may be another thread's by now.
@@ -313,7 +314,7 @@ impl Aggregator {
         block
     }
 
-    /// What only goes up.
+    /// Updates the metrics that only increase.
     #[inline(always)]
     fn count(&mut self, allocation: Allocation, block: BlockId) {
         let state = self.thread(allocation.thread);
@@ -324,7 +325,7 @@ impl Aggregator {
         self.totals.bytes = self.totals.bytes.wrapping_add(allocation.size);
     }
 
-    /// Takes a block away and gives the site that it was attributed on; none when it is not live.
+    /// Removes a block and returns the site to which it was attributed; `None` if it is not live.
     #[inline]
     fn remove(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) -> Option<u32> {
         let gone = self.slab.remove(block)?;

@@ -21,12 +21,12 @@ impl Allocator {
     }
 }
 
-/// What an allocator says of itself.
+/// An allocator's own statistics.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocatorState {
-    /// Who says it.
+    /// The allocator.
     pub allocator: Allocator,
-    /// Its version; empty where it does not tell.
+    /// Its version; empty if it does not report it.
     pub version: String,
     /// Of the whole process.
     pub totals: AllocatorMetrics,
@@ -41,7 +41,7 @@ pub struct AllocatorState {
 /// Metrics of an allocator or of an arena.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AllocatorMetrics {
-    /// In blocks that are handed out, rounded up to size classes; those that wait in threads' caches count as handed out.
+    /// In allocated blocks, rounded up to size classes; those in threads' caches count as allocated.
     pub allocated: Option<u64>,
     /// In pages that hold at least one block.
     pub active: Option<u64>,
@@ -53,11 +53,11 @@ pub struct AllocatorMetrics {
     pub mapped: Option<u64>,
     /// Address space that is kept for later without memory behind it.
     pub retained: Option<u64>,
-    /// In pages without a block that still have memory and will be given back.
+    /// In pages without a block that still have memory and will be returned to the kernel.
     pub dirty: Option<u64>,
-    /// In pages that the kernel may take when it needs them.
+    /// In pages that the kernel may reclaim.
     pub muzzy: Option<u64>,
-    /// In blocks that wait in threads' caches.
+    /// In blocks in threads' caches.
     pub thread_caches: Option<u64>,
     /// In free blocks that are kept for later.
     pub free: Option<u64>,
@@ -85,7 +85,7 @@ pub struct Bin {
     pub size_min: u64,
     /// The largest size in bytes; equal to the smallest for a size class.
     pub size_max: u64,
-    /// Blocks handed out; none where only free chunks are told.
+    /// Allocated blocks; `None` if only free chunks are reported.
     pub blocks: Option<u64>,
     /// Runs of pages that hold only blocks of this size.
     pub slabs: Option<u64>,

@@ -36,14 +36,14 @@ pub use window::{WindowMetrics, WindowSite};
 
 use crate::{ReallocAttribution, SiteTotals};
 
-/// What is wanted of a pass. Everything but the timeline and the trends is about the window alone.
+/// The analyses that a pass computes. All but the timeline and the trends cover the window only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Where reallocations are attributed.
+    /// To which stack reallocations are attributed.
     pub attribution: ReallocAttribution,
     /// Which part of the run counts.
     pub window: Window,
-    /// What each site allocated in the window and held at its end.
+    /// What each site allocated in the window, and its live blocks at its end.
     pub window_sites: bool,
     /// All metrics of all sites in the window, with the end of the process, until which its blocks lived.
     pub part_until_us: Option<u64>,
@@ -51,7 +51,7 @@ pub struct Plan {
     pub timeline: Option<Slices>,
     /// Sizes and lifetimes.
     pub histogram: bool,
-    /// What each thread did.
+    /// The metrics of each thread.
     pub threads: bool,
     /// Blocks that were resized.
     pub chains: bool,
@@ -59,11 +59,11 @@ pub struct Plan {
     pub temporary_within: Option<u64>,
     /// Blocks that lived shorter than this, in microseconds.
     pub shorter_than_us: Option<u64>,
-    /// How the live set of each site went, in these slices of the process's time, whatever the window.
+    /// The live set of each site over time, in these slices of the process's lifetime, whatever the window.
     pub trends: Option<Slices>,
 }
 
-/// What came of a pass over one process: what the [`Plan`] named, nothing else.
+/// The results of a pass over one process: those that the [`Plan`] requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Findings {
     /// See [`Plan::window_sites`].
@@ -89,7 +89,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Says that the process ended before the window did: what it left behind went with it, and was not live any more.
+    /// Marks that the process ended before the window did: its live blocks ended with it.
     pub fn end_before_window(&mut self) {
         for site in &mut self.window_sites {
             let WindowMetrics { live_blocks, live_bytes, kept_blocks, kept_bytes, .. } = &mut site.metrics;

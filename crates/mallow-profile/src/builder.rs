@@ -8,7 +8,7 @@ use mallow_base::Frame;
 use mallow_stacks::{Address, LocationId, Module, ModuleId, ProcessIndex, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
 
-/// A profile in the making. Every id that a method takes must have come from the same builder.
+/// Builds a profile. Every id that a method takes must come from the same builder.
 #[derive(Debug, Default)]
 pub struct ProfileBuilder {
     profile: Profile,
@@ -17,18 +17,18 @@ pub struct ProfileBuilder {
 }
 
 impl ProfileBuilder {
-    /// An empty profile of a source that can tell `known`.
+    /// Returns an empty profile of a source that has the metrics `known`.
     pub fn new(recording: Recording, known: Availability) -> ProfileBuilder {
         let profile = Profile { recording, known, ..Profile::default() };
         ProfileBuilder { profile, ..ProfileBuilder::default() }
     }
 
-    /// What is known of the recording so far, to be added to.
+    /// Returns the recording so far.
     pub fn recording(&mut self) -> &mut Recording {
         &mut self.profile.recording
     }
 
-    /// What is known of a process so far, to be added to.
+    /// Returns a process so far.
     pub fn process(&mut self, process: ProcessIndex) -> &mut Process {
         &mut self.profile.processes[process.0 as usize]
     }

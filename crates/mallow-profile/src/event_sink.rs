@@ -3,8 +3,8 @@
 use crate::analysis::Pass;
 use crate::{Aggregator, BlockId, StackId, ThreadIndex};
 
-/// Takes the events of one process in their order, and numbers blocks as an [`Aggregator`] does: the same events give the same ids, whoever
-/// takes them.
+/// Receives the events of one process in their order, and numbers blocks as an [`Aggregator`] does: the same events
+/// yield the same ids.
 pub trait EventSink {
     /// A successful allocating call.
     fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId;

@@ -5,13 +5,13 @@
 pub struct MappedMemory {
     /// All of it.
     pub resident_bytes: u64,
-    /// What lies in swap.
+    /// Swapped bytes.
     pub swap_bytes: u64,
-    /// What `brk` made: the heap of the C library's first arena.
+    /// Memory of `brk`: the heap of the C library's first arena.
     pub brk_bytes: u64,
-    /// What lies where glibc puts its other arenas.
+    /// Memory of glibc's other arenas.
     pub arena_bytes: u64,
-    /// Stacks of threads: mappings above a page that nobody may touch, and the first thread's.
+    /// Stacks of threads: mappings above a guard page, and the first thread's.
     pub stack_bytes: u64,
     /// How many of them there are.
     pub stacks: u64,

@@ -30,7 +30,7 @@ words! {
 }
 
 impl Measure {
-    /// What it counts, in the middle of a sentence.
+    /// Returns what it counts, in the middle of a sentence.
     pub fn subject(self) -> &'static str {
         match self {
             Measure::Allocations => "allocations",
@@ -77,7 +77,7 @@ impl Measure {
         }
     }
 
-    /// Returns whether a profile's source could tell this metric. Every front end and every export asks here.
+    /// Returns whether a profile's source has this metric. Every front end and every export calls this.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             Measure::Allocations => known.allocations,

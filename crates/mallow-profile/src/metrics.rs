@@ -63,17 +63,17 @@ pub struct SiteTotals {
     pub last_us: u64,
 }
 
-/// Which metrics a profile's source could tell, each by itself. What is not known is left out of reports, comparisons,
-/// limits, drawings and exports, and never shown as 0: the metric itself stands at 0 and means nothing.
+/// Which metrics a profile's source contains, each by itself. A metric that is not available is omitted in reports,
+/// comparisons, limits, charts and exports, and never shown as 0: its field is 0 and means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Availability {
-    /// How often was allocated.
+    /// The number of allocations.
     pub allocations: bool,
-    /// How many bytes were allocated.
+    /// The number of allocated bytes.
     pub bytes: bool,
     /// How many of the calls were `realloc`, and how many failed.
     pub calls: bool,
-    /// How many blocks were freed at once.
+    /// The number of temporary blocks.
     pub temporary: bool,
     /// Bytes live at the peak, by site.
     pub peak: bool,
@@ -126,7 +126,7 @@ impl Availability {
         times: true,
     };
 
-    /// What both sources could tell.
+    /// Returns the metrics that both sources have.
     #[must_use]
     pub fn and(mut self, mut other: Availability) -> Availability {
         for (one, other) in self.fields().into_iter().zip(other.fields()) {
@@ -135,7 +135,7 @@ impl Availability {
         self
     }
 
-    /// Every field, in an order that files rely on: new ones come last.
+    /// Returns every field, in an order that files rely on: new ones come last.
     pub fn fields(&mut self) -> [&mut bool; 12] {
         [
             &mut self.allocations,

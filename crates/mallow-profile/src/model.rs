@@ -14,11 +14,11 @@ pub struct Profile {
     pub recording: Recording,
     /// By [`ProcessIndex`], in the order in which they introduced themselves. An `exec` makes a new entry with the same pid.
     pub processes: Vec<Process>,
-    /// The stacks, with the code that stood on them.
+    /// The stacks, with their code.
     pub stacks: Stacks,
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
-    /// Which metrics the source could tell; the others stand at 0 and mean nothing.
+    /// Which metrics the source has; the others are 0 and mean nothing.
     pub known: Availability,
 }
 
@@ -42,18 +42,17 @@ pub struct Recording {
     pub started_unix_us: u64,
     /// How long it took, in microseconds (or [`Recording::time_unit`]). Up to the last event when the end is missing.
     pub duration_us: u64,
-    /// What every field that ends in `_us` is counted in.
+    /// The unit of every field that ends in `_us`.
     pub time_unit: TimeUnit,
     /// The version of the counting rules.
     pub counting_version: u32,
     /// The mallow that recorded, such as `0.1.0`.
     pub recorder_version: String,
-    /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and
-    /// value.
+    /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and value.
     pub environment: Vec<(String, String)>,
 }
 
-/// What times are counted in. Our own recordings are in microseconds; some tools count by what the program does.
+/// The unit of times. Our own recordings are in microseconds; some tools count instructions or bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum TimeUnit {
     /// Microseconds.
@@ -78,7 +77,7 @@ pub struct Process {
     pub started_us: u64,
     /// When it ended.
     pub ended_us: u64,
-    /// How it ended; none when nobody saw it.
+    /// How it ended; `None` if that was not seen.
     pub exit: Option<Exit>,
     /// Its metrics.
     pub totals: Totals,
@@ -93,7 +92,7 @@ pub struct Process {
     pub threads: Vec<Thread>,
     /// Resident memory over time.
     pub samples: Vec<Sample>,
-    /// Live memory over time, where the source kept no events that would tell it.
+    /// Live memory over time, if the source has no events from which it could be computed.
     pub live_samples: Vec<LiveSample>,
 }
 
@@ -139,9 +138,9 @@ pub struct LiveSample {
     pub time_us: u64,
     /// Requested bytes live.
     pub live_bytes: u64,
-    /// What the allocator used beside them: headers and rounding. 0 where the source does not tell.
+    /// The allocator's overhead: headers and rounding. 0 if the source does not have it.
     pub overhead_bytes: u64,
-    /// Bytes of the stacks. 0 where the source does not tell.
+    /// Bytes of the stacks. 0 if the source does not have it.
     pub stack_bytes: u64,
 }
 
@@ -149,7 +148,7 @@ pub struct LiveSample {
 pub type Site = mallow_stacks::Site<SiteTotals>;
 
 impl Profile {
-    /// The metrics of all processes together; peaks as [`Totals::add`] says.
+    /// Returns the metrics of all processes together; peaks as in [`Totals::add`].
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         for process in &self.processes {
@@ -163,7 +162,7 @@ impl Profile {
         self.processes.iter().fold(EventsLost::default(), |lost, process| lost.and(process.events_lost))
     }
 
-    /// Leaves only these processes and their sites, in this order. Stacks stay, whoever has them.
+    /// Keeps only these processes and their sites, in this order. All stacks are kept.
     pub fn keep_processes(&mut self, kept: &[ProcessIndex]) {
         let mut numbers = vec![None; self.processes.len()];
         for (number, index) in (0..).zip(kept) {

@@ -11,7 +11,7 @@ use crate::{BlockId, StackId};
 use mallow_base::add_fields;
 use rustc_hash::FxHashMap;
 
-/// What happened in a region, or what one stack did in it.
+/// The metrics of a region, or of one stack in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RegionMetrics {
     /// Successful allocating calls, `realloc` included.
@@ -22,7 +22,7 @@ pub struct RegionMetrics {
     pub reallocations: u64,
     /// The highest sum of bytes that were born here and lived. Not known of single stacks, and 0 there.
     pub peak_bytes: u64,
-    /// Blocks that were born here and live.
+    /// Blocks that were allocated in it and are live.
     pub remaining_blocks: u64,
     /// Their bytes.
     pub remaining_bytes: u64,
@@ -57,7 +57,7 @@ impl RegionMetrics {
 /// A region that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegionTotals {
-    /// As the program called it.
+    /// Its name in the program.
     pub name: String,
     /// The whole.
     pub metrics: RegionMetrics,
@@ -70,7 +70,7 @@ pub struct RegionTotals {
 pub struct Regions {
     /// The number of the next allocation.
     next_serial: u64,
-    /// By block that lives: when it was born, by whom, and how large it is.
+    /// For each live block: when it was allocated, by which stack, and its size.
     births: Vec<Option<Birth>>,
     open: Vec<Open>,
 }
@@ -124,19 +124,19 @@ impl Regions {
         self.open.iter().map(|open| open.name.clone()).collect()
     }
 
-    /// How many are open.
+    /// Returns how many are open.
     pub fn open_count(&self) -> usize {
         self.open.len()
     }
 
-    /// About how many bytes of memory this takes.
+    /// Returns about how many bytes of memory this holds.
     pub fn held_bytes(&self) -> u64 {
         const SITE_BYTES: usize = size_of::<(StackId, RegionMetrics)>() + size_of::<(StackId, usize)>() * 2;
         let sites: usize = self.open.iter().map(|open| open.sites.len()).sum();
         (self.births.len() * size_of::<Option<Birth>>() + sites * SITE_BYTES) as u64
     }
 
-    /// What was born in the open region of this name, so far.
+    /// Returns the metrics of the open region of this name, so far.
     pub fn metrics(&self, name: &str) -> Option<RegionMetrics> {
         self.open.iter().rev().find(|open| open.name == name).map(|open| open.metrics)
     }

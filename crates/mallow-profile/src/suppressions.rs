@@ -12,15 +12,15 @@ use std::fmt;
 /// One `leak:` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
-    /// What stands behind `leak:`.
+    /// The text after `leak:`.
     pub pattern: String,
-    /// Where it stands, counted from 1.
+    /// Its line, counted from 1.
     pub line: usize,
     /// Whether a name must begin with the first piece.
     from_start: bool,
     /// Whether a name must end with the last piece.
     to_end: bool,
-    /// What stands between the asterisks.
+    /// The pieces between the asterisks.
     pieces: Vec<String>,
 }
 
@@ -29,7 +29,7 @@ pub struct Suppression {
 pub struct SuppressionError {
     /// The line, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The error.
     pub reason: &'static str,
 }
 
@@ -44,7 +44,7 @@ impl std::error::Error for SuppressionError {}
 /// A site whose leaked blocks were suppressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuppressedSite {
-    /// Which suppression it was, as an index.
+    /// The index of the suppression.
     pub by: usize,
     /// The site, with nothing but its leaked metrics.
     pub site: Site,
@@ -112,7 +112,8 @@ impl Suppression {
     }
 }
 
-/// What follows the first occurrence. Taking the first leaves most for the pieces that are still to come.
+/// Returns the rest after the first occurrence. Matching the first occurrence leaves most text for the following
+/// pieces.
 fn behind<'t>(text: &'t str, piece: &str) -> Option<&'t str> {
     text.find(piece).map(|at| &text[at + piece.len()..])
 }
@@ -143,8 +144,9 @@ fn what_else(line: &str) -> &'static str {
     }
 }
 
-/// Takes the leaked metrics from the sites that a suppression fits, and gives them apart, in the order of the sites.
-/// The innermost frame decides by which one, then the order of the suppressions. Totals of processes stay.
+/// Removes the leaked metrics of the sites that a suppression matches, and returns them, in the order of the sites.
+/// The innermost frame decides which suppression, then the order of the suppressions. Totals of processes are not
+/// changed.
 pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Vec<SuppressedSite> {
     if suppressions.is_empty() {
         return Vec::new();

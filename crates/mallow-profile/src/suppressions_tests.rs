@@ -128,7 +128,7 @@ fn the_innermost_frame_decides_which_one_it_was() {
     assert_eq!(suppress_leaks(&mut profile, &suppressions)[0].by, 1);
 }
 
-/// The slow twin: every way to lay the pattern over the text.
+/// The naive twin: tries every alignment of the pattern with the text.
 fn fits_slowly(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),

@@ -8,7 +8,7 @@ use crate::Summary;
 /// Something that is wrong with a series.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Disturbance {
-    /// So many runs lie far from the others, the first one aside.
+    /// So many runs are far from the others, not counting the first one.
     Outliers(usize),
     /// The first run took so many times the median of the others.
     SlowFirst(f64),
@@ -24,10 +24,10 @@ const OUTLIER_DEVIATIONS: f64 = 10.0;
 const DEVIATION_MIN: f64 = 0.001;
 /// Fewer runs have no course.
 const RUNS_MIN: usize = 12;
-/// How alike neighbours may be.
+/// The maximal autocorrelation of neighbours.
 const AUTOCORRELATION_MAX: f64 = 0.3;
 
-/// What disturbed a series of runs, in the order in which they were made.
+/// Returns what disturbed a series of runs, in the order in which they were made.
 pub fn disturbances(values: &[f64]) -> Vec<Disturbance> {
     let mut found = Vec::new();
     let Some((first, others)) = values.split_first().filter(|(_, others)| others.len() >= 2) else {
@@ -70,8 +70,8 @@ pub fn robust_deviation(values: &[f64]) -> f64 {
     1.4826 * Summary::of(&distances).map_or(0.0, |distances| distances.median)
 }
 
-/// How alike neighbours are: 0 for independent runs, 1 for a smooth course. Values are cut off at three robust deviations, so that one wild pair
-/// of neighbours decides nothing.
+/// Returns the autocorrelation of neighbours: 0 for independent runs, 1 for a smooth series. Values are clipped at
+/// three robust deviations, so that one outlying pair decides nothing.
 pub fn autocorrelation(values: &[f64]) -> f64 {
     let Some(summary) = Summary::of(values) else { return 0.0 };
     let reach = 3.0 * robust_deviation(values);

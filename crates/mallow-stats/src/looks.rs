@@ -6,10 +6,10 @@
 /// The chance, at most, that anything is called faster or slower that is not.
 pub const ERROR: f64 = 0.01;
 
-/// After so many pairs an unlimited session is looked at.
+/// After so many pairs an unlimited session is evaluated.
 pub const PAIRS_AT_LOOKS: [usize; 10] = [12, 18, 27, 40, 60, 90, 135, 200, 300, 450];
 
-/// The looks of a session.
+/// The interim analyses of a session.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Looks {
     at: Vec<usize>,
@@ -18,12 +18,13 @@ pub struct Looks {
 }
 
 impl Looks {
-    /// One look, after exactly so many pairs.
+    /// One analysis, after exactly so many pairs.
     pub fn fixed(pairs: usize, comparisons: usize) -> Looks {
         Looks { at: vec![pairs], comparisons: comparisons.max(1), is_fixed: true }
     }
 
-    /// Looks at the numbers of [`PAIRS_AT_LOOKS`] that are at least `min`, none beyond `max`, where the last one is.
+    /// Analyses at the numbers of [`PAIRS_AT_LOOKS`] that are at least `min`, none beyond `max`, which is the last
+    /// one.
     pub fn adaptive(min: usize, max: Option<usize>, comparisons: usize) -> Looks {
         let last = max.unwrap_or(PAIRS_AT_LOOKS[PAIRS_AT_LOOKS.len() - 1]).max(min);
         let mut at: Vec<usize> =
@@ -32,7 +33,7 @@ impl Looks {
         Looks { at, comparisons: comparisons.max(1), is_fixed: false }
     }
 
-    /// After how many pairs one looks, in rising order.
+    /// Returns after how many pairs an analysis is made, in rising order.
     pub fn at(&self) -> &[usize] {
         &self.at
     }
@@ -42,12 +43,13 @@ impl Looks {
         self.at.last().copied().unwrap_or(0)
     }
 
-    /// Returns whether nobody looks before the end.
+    /// Returns whether there is no analysis before the end.
     pub fn is_fixed(&self) -> bool {
         self.is_fixed
     }
 
-    /// The error of an interval at one look. One more look than planned is paid for where the time may be over between two.
+    /// Returns the error of an interval at one analysis. One more analysis than planned is paid for if the time may
+    /// be over between two.
     pub fn error(&self) -> f64 {
         let looks = if self.is_fixed { 1 } else { self.at.len() + 1 };
         ERROR / looks as f64 / self.comparisons as f64

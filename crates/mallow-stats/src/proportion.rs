@@ -12,7 +12,7 @@ pub struct Proportion {
     pub whole: u64,
 }
 
-/// How sure an interval is: its bounds lie so many standard deviations out, which is 99 %.
+/// The half width of an interval in standard deviations, for a confidence of 99 %.
 const DEVIATIONS: f64 = 2.575_829_303_548_901;
 
 impl Proportion {

@@ -9,13 +9,13 @@ use crate::signed_rank;
 /// An estimate of `other / reference`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ratio {
-    /// The estimate: 0.5 when the other takes half.
+    /// The estimate: 0.5 if the other takes half.
     pub ratio: f64,
     /// The lower end of the interval; 0 where there are too few pairs for one.
     pub low: f64,
     /// The upper end, or infinity.
     pub high: f64,
-    /// How many pairs it rests on.
+    /// How many pairs it is based on.
     pub pairs: usize,
     /// The chance, at most, that the interval misses the truth.
     pub error: f64,

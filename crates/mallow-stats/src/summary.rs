@@ -19,7 +19,7 @@ pub struct Summary {
     pub percentiles: [f64; 4],
 }
 
-/// What [`Summary::percentiles`] are.
+/// The percentages of [`Summary::percentiles`].
 pub const PERCENTILES: [u32; 4] = [5, 25, 75, 95];
 
 impl Summary {
@@ -36,7 +36,8 @@ impl Summary {
         Some(Summary { count, mean, deviation, median: percentile(&sorted, 0.5), min, max, percentiles })
     }
 
-    /// The standard deviation of the mean, as a share of it: what `perf stat -r` shows behind `+-`. None of a single value, or of zeros.
+    /// Returns the standard deviation of the mean, as a share of it: what `perf stat -r` prints after `+-`. `None`
+    /// for a single value, or for zeros.
     pub fn relative_error(&self) -> Option<f64> {
         let deviation = self.deviation?;
         (self.mean != 0.0).then(|| deviation / (self.count as f64).sqrt() / self.mean)

@@ -11,7 +11,7 @@ pub enum Verdict {
     Slower,
     /// Whatever the difference is, it is smaller than the threshold: the whole interval lies within it.
     Same,
-    /// It cannot be told.
+    /// It cannot be decided.
     Unclear,
 }
 
@@ -42,8 +42,8 @@ impl Verdict {
     }
 }
 
-/// Returns whether more runs would tell nothing that matters: the verdict is clear, and its interval is ±1 %, or a tenth of the difference where that is
-/// large.
+/// Returns whether more runs would not improve the result: the verdict is clear, and its interval is ±1 %, or a tenth
+/// of the difference if that is large.
 pub fn is_precise(ratio: &Ratio, threshold: f64) -> bool {
     const SHARE: f64 = 0.01;
     let wanted = SHARE.max((ratio.ratio - 1.0).abs() / 10.0);

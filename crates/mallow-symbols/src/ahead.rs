@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 #[derive(Clone, Debug, Default)]
 pub struct Ahead(Arc<Mutex<FxHashMap<String, Found>>>);
 
-/// What was found of one module.
+/// The cached symbols of one module.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) answers: Answers,
@@ -32,8 +32,8 @@ impl Ahead {
         known.new.extend(found.new);
     }
 
-    /// Takes what there is of a module; nothing while somebody adds to it. Whoever adds may run at the lowest priority: waiting for
-    /// it could take longer than looking up.
+    /// Takes what is cached of a module; nothing while another thread adds to it. That thread may run at the lowest
+    /// priority: waiting for it could take longer than resolving.
     pub(crate) fn take(&self, identity: &str) -> Found {
         match self.0.try_lock() {
             Ok(mut modules) => modules.remove(identity).unwrap_or_default(),

@@ -12,7 +12,7 @@ use crate::locate::{DebugServer, SearchPaths};
 use crate::mapped::Mapped;
 use mallow_base::hex;
 
-/// The files that describe one module. All of them stay mapped while this lives; parsing is left to each lookup.
+/// The files with the symbols of one module. All of them stay mapped while this lives; each lookup parses them.
 #[derive(Default)]
 pub(crate) struct Binary {
     /// The module's own file, if it is the one that ran.
@@ -62,8 +62,8 @@ impl Binary {
         self.own = Some(own);
     }
 
-    /// Which files it consists of: answers hold while that is the same. The problem is part of it, because it tells why others
-    /// are not used.
+    /// Returns which files it consists of: cached symbols are valid while that is the same. The problem is part of
+    /// it, because it says why others are not used.
     pub(crate) fn identity(&self, key: &ModuleKey) -> String {
         let files = [&self.own, &self.debug, &self.supplementary].map(|file| {
             file.as_ref().map_or_else(|| "none".to_owned(), |mapped| mapped.identity().to_owned())
@@ -134,8 +134,8 @@ impl Unusable {
 
 /// Opens the module's own file and proves that it is the build that ran.
 fn open_own(key: &ModuleKey, search: &SearchPaths) -> Result<Mapped, Unusable> {
-    // The kernel says so of a file that was replaced while the program ran. Only a build id can tell whether the new
-    // file under that name is the same.
+    // The kernel marks a file that was replaced while the program ran. Only a build id can prove that the new file
+    // under that name is the same.
     let path = match key.path.strip_suffix(" (deleted)") {
         Some(replaced) if !key.build_id.is_empty() => replaced,
         _ => &key.path,

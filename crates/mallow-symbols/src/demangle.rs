@@ -36,8 +36,9 @@ fn demangle_cpp(name: &str) -> Option<String> {
     whole().or_else(|| outline(name))
 }
 
-/// What a function is called, without its template's arguments, its parameters and its result: these may have expressions in them that the demangler
-/// does not know, as those of `std::swap` have. None for a name whose end is not certain then.
+/// Returns a function's name without its template's arguments, its parameters and its result: these may have
+/// expressions in them that the demangler does not support, as those of `std::swap` have. `None` for a name whose end
+/// is not certain then.
 fn outline(name: &str) -> Option<String> {
     let mut rest = name.strip_prefix("_Z")?;
     let is_nested = rest.starts_with('N');
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(demangle(&format!("_ZSt4swap{arguments}")), "std::swap<…>");
         assert_eq!(demangle(&format!("_ZL4swap{arguments}")), "swap<…>");
         assert_eq!(demangle("_ZN3app4swapEXsrSt6__and_IJEE"), "app::swap");
-        // Whether a function follows in the template cannot be told.
+        // Whether a function follows in the template cannot be determined.
         let member = format!("_ZN3app4list{arguments}");
         assert_eq!(demangle(&member), member);
     }

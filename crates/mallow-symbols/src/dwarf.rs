@@ -34,7 +34,7 @@ pub(crate) fn load<'a>(
         Ok::<_, SectionError>(slice(bytes, file))
     };
     let mut abbreviations = slice(&[], file);
-    // The largest section takes as long to unpack as all others together.
+    // The largest section takes as long to decompress as all others together.
     let (info, others) = std::thread::scope(|scope| {
         let info = || section_data(SectionId::DebugInfo.name(), file);
         let is_large = threads::may_start() && is_large(file);
@@ -135,7 +135,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
                     Vec::new()
                 }
                 Err(Failure::Panic(message)) => {
-                    // Its caches may be half made, so nothing more is asked of it.
+                    // Its caches may be half built, so it is not used any more.
                     self.context = None;
                     self.damage.get_or_insert(message);
                     Vec::new()
@@ -169,8 +169,8 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
         }
     }
 
-    /// The name of a physical function: from DWARF, unless the symbol table knows it better. DWARF may have none
-    /// (assembly, line tables only), or only `get` where the symbol says `store::Map<int>::get(int) const`.
+    /// Returns the name of a physical function: from DWARF, unless the symbol table has a better one. DWARF may have
+    /// none (assembly, line tables only), or only `get` where the symbol is `store::Map<int>::get(int) const`.
     fn physical_name(&mut self, svma: u64, dwarf: Option<&'a [u8]>) -> Option<String> {
         let symbol = match dwarf {
             Some(name) if is_mangled(name) => return Some(self.readable(name)),
@@ -189,10 +189,10 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
     }
 }
 
-/// What an inlined call is named when the compiler recorded it without a name.
+/// The name of an inlined call that the compiler recorded without a name.
 const NAMELESS: &str = "??";
 
-/// One call as DWARF tells it.
+/// One call according to DWARF.
 struct Call<'a> {
     name: Option<&'a [u8]>,
     file: Option<String>,

@@ -5,7 +5,7 @@ use crate::{ModuleKey, SearchPaths, open, sections};
 use object::{Object, ObjectSymbol, SymbolFlags, elf};
 use std::path::Path;
 
-/// A function as a table of symbols has it. What it says need not be true.
+/// A function in a symbol table. Its contents need not be true.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DefinedFunction {
     /// Its address as stated in the file.
@@ -14,9 +14,9 @@ pub struct DefinedFunction {
     pub bytes: u64,
     /// Its name, as linkers know it.
     pub name: Vec<u8>,
-    /// Whether it is what files that were linked with its own mean by this name, and no function that a file has for itself.
+    /// Whether other linked files refer to it by this name, and it is not local to a file.
     pub is_global: bool,
-    /// Whether a loader finds it by this name for everybody, and another one's definition in its place.
+    /// Whether a loader exports it by this name, and may resolve it to another object's definition.
     pub is_preemptible: bool,
 }
 
@@ -46,8 +46,8 @@ fn all_of(binary: &Binary, is_wanted: &dyn Fn(u64, &[u8]) -> bool) -> Vec<Define
     functions
 }
 
-/// Adds those of one table. What a linker has hidden is local in it: with the mark of hiding, or behind all files, as GNU ld places it with a file
-/// without a name in front.
+/// Adds the functions of one table. Hidden functions are local in it: with the mark of hiding, or after all files, as
+/// GNU ld places them with a file without a name in front.
 fn add<'data>(
     table: impl Iterator<Item = impl ObjectSymbol<'data>>,
     is_loaders: bool,

@@ -23,7 +23,7 @@ use mallow_base::Frame;
 use rustc_hash::FxHashMap;
 
 const MAGIC: &[u8; 8] = b"MALLOWNM";
-/// What a file, and all of them together, may take.
+/// The maximal size of a file, and of all of them together.
 const FILE_BYTES_MAX: u64 = 64 << 20;
 const FOLDER_BYTES_MAX: u64 = 512 << 20;
 
@@ -31,15 +31,15 @@ const FOLDER_BYTES_MAX: u64 = 512 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Which build of ours made them.
+    /// The build of mallow that wrote them.
     own: String,
 }
 
-/// What is known of one module.
+/// The cached symbols of one module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Answers {
     pub(crate) frames: FxHashMap<u64, Vec<Frame>>,
-    /// What was missing or damaged when they were made.
+    /// What was missing or damaged when they were resolved.
     pub(crate) problem: Option<String>,
 }
 
@@ -69,13 +69,13 @@ impl Folder {
     fn open(&self, identity: &str) -> Option<Vec<u8>> {
         let mut file = File::open(self.file(identity)).ok()?;
         let found = file.metadata().ok()?;
-        // Names are shown to people: those that somebody else wrote are not.
+        // Names are shown to people: those that another user wrote are not.
         if !found.is_file() || found.len() > FILE_BYTES_MAX || Some(found.uid()) != own_user() {
             return None;
         }
         let mut bytes = Vec::with_capacity(found.len() as usize);
         file.read_to_end(&mut bytes).ok()?;
-        // For whoever makes room: what is used stays.
+        // For the eviction of old files: used ones stay.
         let _ = file.set_modified(SystemTime::now());
         Some(bytes)
     }
@@ -131,7 +131,7 @@ impl Folder {
     }
 }
 
-/// Which file lies at a path: none when there is none.
+/// Returns which file is at a path: `None` if there is none.
 pub(crate) fn identity(path: &Path) -> Option<String> {
     let found = fs::metadata(path).ok()?;
     Some(format!(
@@ -252,7 +252,7 @@ fn decode(bytes: &[u8], identity: &str, wanted: Option<&[u64]>) -> Option<Answer
     Some(answers)
 }
 
-/// How many of `0..count` come before the first for which this does not hold.
+/// Returns how many of `0..count` precede the first for which this is false.
 fn partition(count: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (0, count);
     while low < high {

@@ -46,8 +46,8 @@ pub use crate::threads::without_threads;
 /// One executable or library as it was mapped.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ModuleKey {
-    /// The path as the kernel tells it. `[vdso]` and other names in brackets, `/memfd:…` and `//anon` stand for memory
-    /// without a file; an empty path stands for code made at run time.
+    /// The path as the kernel reports it. `[vdso]` and other names in brackets, `/memfd:…` and `//anon` are memory
+    /// without a file; an empty path is JIT-compiled code.
     pub path: String,
     /// The GNU build id that was found in memory; empty if unknown, and then any file at `path` is trusted.
     pub build_id: Vec<u8>,
@@ -56,8 +56,8 @@ pub struct ModuleKey {
 /// Resolves addresses, and remembers which files belong to which module.
 ///
 /// Files stay open (mapped) as long as this lives. What was parsed from them is dropped after each
-/// [`resolve`](Self::resolve), because the tables of a large binary take more memory than the whole profile: ask once
-/// with all addresses of a module, not once per address.
+/// [`resolve`](Self::resolve), because the tables of a large binary take more memory than the whole profile: call it
+/// once with all addresses of a module, not once per address.
 pub struct Symbolizer {
     search: SearchPaths,
     modules: FxHashMap<ModuleKey, MetModule>,
@@ -67,7 +67,7 @@ pub struct Symbolizer {
     looked_up: u64,
 }
 
-/// A module that was asked for before.
+/// A module that was resolved before.
 struct MetModule {
     binary: Binary,
     warned: bool,
@@ -86,7 +86,8 @@ impl Symbolizer {
         }
     }
 
-    /// Keeps answers in this folder, which is made when there is something to keep, and takes those that are there.
+    /// Caches symbols in this folder, which is created when there is something to store, and reads those that are
+    /// there.
     #[must_use]
     pub fn keeping(mut self, folder: PathBuf) -> Self {
         self.kept = Some(kept::Folder::new(folder));
@@ -100,16 +101,17 @@ impl Symbolizer {
         self
     }
 
-    /// How many addresses had to be looked up in the modules' files.
+    /// Returns how many addresses had to be looked up in the modules' files.
     pub fn looked_up(&self) -> u64 {
         self.looked_up
     }
 
-    /// The frames at each of `svmas`, innermost (inlined) call first, in the order asked; no answer is empty.
+    /// Returns the frames at each of `svmas`, innermost (inlined) call first, in the order of the addresses; no list
+    /// is empty.
     ///
     /// `svmas` are addresses as stated in the file (address in memory minus load bias) that point into the
-    /// instruction of interest: for return addresses the caller subtracts 1. Where no symbol covers an address, its one
-    /// frame is named by the address itself, `0x1a2b`.
+    /// instruction of interest: for return addresses the caller subtracts 1. Where no symbol covers an address, its
+    /// one frame is named by the address itself, `0x1a2b`.
     pub fn resolve(&mut self, module: &ModuleKey, svmas: &[u64]) -> Vec<Vec<Frame>> {
         if !names_a_file(&module.path) {
             return svmas.iter().map(|&svma| vec![bare_frame(&module.path, svma)]).collect();
@@ -136,8 +138,8 @@ impl Symbolizer {
         svmas.iter().map(|svma| resolved.frames[unique.partition_point(|at| at < svma)].clone()).collect()
     }
 
-    /// Finds answers for whoever asks later, and leaves them where they are shared ([`Symbolizer::sharing`]). The module's files are
-    /// opened anew each time, so that they are what they are now.
+    /// Resolves addresses for later calls, and stores them where they are shared ([`Symbolizer::sharing`]). The
+    /// module's files are opened anew each time, so that they are the current ones.
     pub fn look_ahead(&mut self, module: &ModuleKey, svmas: &[u64]) {
         let Some(ahead) = self.ahead.as_ref().filter(|_| names_a_file(&module.path)) else { return };
         let binary = open(module, &self.search);
@@ -174,14 +176,14 @@ fn open(module: &ModuleKey, search: &SearchPaths) -> Binary {
     binary.unwrap_or_else(|_| Binary::damaged(module))
 }
 
-/// Where answers may be already.
+/// Where symbols may be cached.
 struct Stores<'a> {
     kept: Option<&'a kept::Folder>,
     ahead: Option<&'a Ahead>,
 }
 
 impl Stores<'_> {
-    /// Resolves what there is no answer for, and keeps what is new; gives how many addresses had to be looked up.
+    /// Resolves addresses that are not cached, and caches them; returns how many addresses had to be looked up.
     fn resolve(&self, binary: &Binary, module: &ModuleKey, svmas: &[u64]) -> (Resolved, usize) {
         if self.kept.is_none() && self.ahead.is_none() {
             return (resolve::resolve(binary, &module.path, svmas), svmas.len());
@@ -214,7 +216,8 @@ impl Stores<'_> {
     }
 }
 
-/// What the kernel writes in place of a path names nothing that could be opened, or worse, something else.
+/// Returns whether a path is a file: what the kernel writes instead of a path cannot be opened, or worse, is another
+/// file.
 fn names_a_file(path: &str) -> bool {
     !(path.is_empty() || ["[", "/memfd:", "//anon"].iter().any(|start| path.starts_with(start)))
 }

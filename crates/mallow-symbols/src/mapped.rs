@@ -36,7 +36,8 @@ impl Mapped {
             true => Ok(found),
             false => Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")),
         };
-        // Opening a device can do things, so it is looked at before. It can be another one by then: one opens a pipe that nobody writes to, and waits.
+        // Opening a device can have side effects, so it is checked before. It may be replaced meanwhile: opening a
+        // pipe without a writer would block.
         regular(std::fs::metadata(path)?)?;
         let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
@@ -53,7 +54,7 @@ impl Mapped {
         Ok(Self { path: path.to_owned(), identity, bytes })
     }
 
-    /// Which file was opened.
+    /// Returns which file was opened.
     pub(crate) fn identity(&self) -> &str {
         &self.identity
     }
@@ -75,7 +76,7 @@ impl Deref for Mapped {
     }
 }
 
-/// What statfs says of a file system that is a program: its files are as long as it likes, and belong to whom it names.
+/// The type of a file system that is a program, according to statfs: its files have any length, and any owner.
 const FUSE_MAGIC: rustix::fs::FsWord = 0x6573_5546;
 
 /// Returns whether root and we alone may write to a file, or our own group, which is that of one person where files are made writable for it.
@@ -89,9 +90,9 @@ fn is_ours_alone(file: &File, found: &Metadata) -> bool {
         && rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type != FUSE_MAGIC)
 }
 
-/// What copies of files take now, all together.
+/// The current memory of copies of files, all together.
 static COPIED_BYTES: AtomicU64 = AtomicU64::new(0);
-/// What they may take.
+/// Its maximum.
 const COPIED_BYTES_MAX: u64 = 1 << 30;
 
 /// A file as it was when it was read.

@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 use crate::sections::caught;
 use crate::symtab::SymbolTable;
 
-/// Which functions a table names.
+/// Which functions a table has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coverage {
     /// No table, or an empty one.
     Nothing,
-    /// What a stripped library exports.
+    /// The exports of a stripped library.
     Exported,
     /// All of them.
     Whole,
@@ -46,7 +46,7 @@ impl<'a> Names<'a> {
         self.best().1.name_at(svma)
     }
 
-    /// How much the best table knows.
+    /// Returns how much the best table has.
     pub(crate) fn coverage(&self) -> Coverage {
         self.best().0
     }

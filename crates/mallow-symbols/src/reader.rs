@@ -9,13 +9,13 @@ use std::cell::Cell;
 
 use gimli::{EndianSlice, Error, Reader, ReaderOffsetId, Result, RunTimeEndian};
 
-/// What one look-up may take of the stack that it is called on. Compilers nest some ten inlined calls, parsers take 2 KB for each at most.
+/// The maximal stack usage of one look-up. Compilers nest some ten inlined calls, parsers use 2 KB for each at most.
 pub(crate) const STACK_BYTES_MAX: usize = 512 << 10;
 
 thread_local! {
     /// The address below which the stack of this thread must not grow; 0 where it may.
     static FLOOR: Cell<usize> = const { Cell::new(0) };
-    /// Whether it would have.
+    /// Whether it would have exceeded it.
     static IS_TOO_DEEP: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -144,7 +144,7 @@ impl Reader for Slice<'_> {
         if stack_address() < FLOOR.get() {
             return Err(too_deep());
         }
-        // Nearly all numbers are one byte, so the look at the stack costs nothing over what it replaces.
+        // Nearly all numbers are one byte, so checking the stack costs nothing over what it replaces.
         match self.0.slice().first() {
             Some(&byte) if byte < 0x80 => self.0.skip(1).map(|()| u64::from(byte)),
             _ => self.0.read_uleb128(),

@@ -29,7 +29,7 @@ pub(crate) struct Resolved {
     pub(crate) frames: Vec<Vec<Frame>>,
     /// What was missing or damaged.
     pub(crate) problem: Option<String>,
-    /// Files were asked for that the debug information refers to.
+    /// Whether the debug information refers to other files that were opened.
     pub(crate) is_split: bool,
     /// Some of the debug information could not be read.
     pub(crate) is_damaged: bool,
@@ -82,7 +82,7 @@ fn load_dwarf<'a>(
     loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(Failure::into_message)
 }
 
-/// What all workers share.
+/// The state that all workers share.
 struct Job<'a, 'file> {
     dwarf: Option<Arc<gimli::Dwarf<Slice<'a>>>>,
     has_dwarf: bool,
@@ -93,7 +93,7 @@ struct Job<'a, 'file> {
 
 /// Frames of one piece of the list, with its number.
 type Piece = (usize, Vec<Vec<Frame>>);
-/// Frames of the whole list, and the first damage met.
+/// Frames of the whole list, and the first damage.
 type Outcome = (Vec<Vec<Frame>>, Option<String>);
 
 impl<'file> Job<'_, 'file> {
@@ -104,7 +104,8 @@ impl<'file> Job<'_, 'file> {
         (done.pop().map(|(_, frames)| frames).unwrap_or_default(), damage)
     }
 
-    /// Two workers over the pieces of the list; one of them here, so that the answer comes even if no thread can be had.
+    /// Two workers over the pieces of the list; one of them here, so that there is a result even if no thread can be
+    /// created.
     fn run_split(&self, svmas: &[u64]) -> Outcome {
         let pieces: Vec<&[u64]> = svmas.chunks(svmas.len().div_ceil(PIECES)).collect();
         let next = AtomicUsize::new(0);
@@ -113,7 +114,7 @@ impl<'file> Job<'_, 'file> {
             let thread = thread.spawn_scoped(scope, || self.work(&pieces, &next)).ok();
             let (mut done, damage) = self.work(&pieces, &next);
             let (others, other_damage) = thread.map_or_else(<(Vec<Piece>, _)>::default, |thread| {
-                // Parsers' panics were caught before; what comes here is a mistake of ours and must not hide.
+                // Parsers' panics were caught before; this one is a bug of ours and must not hide.
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             });
             done.extend(others);
@@ -123,7 +124,7 @@ impl<'file> Job<'_, 'file> {
         (done.into_iter().flat_map(|(_, frames)| frames).collect(), damage)
     }
 
-    /// Takes pieces until none is left; each comes back with its number.
+    /// Takes pieces until none is left; returns each with its number.
     fn work(&self, pieces: &[&[u64]], next: &AtomicUsize) -> (Vec<Piece>, Option<String>) {
         let store = Store::default();
         let split = SplitDwarf::new(self.binary_path, &store, &self.is_split);

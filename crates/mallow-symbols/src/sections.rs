@@ -62,9 +62,9 @@ pub(crate) fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Co
     }
 }
 
-/// What a section may unpack to for each byte of it: debug information has three to ten.
+/// The maximal ratio of a decompressed section to its size: debug information has three to ten.
 const UNPACKED_PER_PACKED_MAX: u64 = 64;
-/// What any section may unpack to.
+/// The size to which any section may be decompressed.
 const UNPACKED_BYTES_ALLOWED: u64 = 64 << 20;
 
 /// Bytes with the byte order of the file that they are from.
@@ -90,7 +90,7 @@ impl Failure {
     }
 }
 
-/// Runs a parser over bytes that nobody has checked.
+/// Runs a parser over unchecked bytes.
 pub(crate) fn caught<T, E: std::fmt::Display>(parse: impl FnOnce() -> Result<T, E>) -> Result<T, Failure> {
     match catch_unwind(AssertUnwindSafe(parse)) {
         Ok(Ok(value)) => Ok(value),

@@ -23,13 +23,13 @@ pub(crate) struct Store {
 /// Finds the parts of split DWARF for one worker.
 pub(crate) struct SplitDwarf<'a> {
     store: &'a Store,
-    /// Set when anything is asked for.
+    /// Set when any file is requested.
     was_asked: &'a AtomicBool,
     package: Option<gimli::DwarfPackage<Slice<'a>>>,
 }
 
 impl<'a> SplitDwarf<'a> {
-    /// Looks for a package beside the binary (`app.dwp`); loose files are opened when asked for.
+    /// Looks for a package beside the binary (`app.dwp`); loose files are opened on request.
     pub(crate) fn new(binary: &Path, store: &'a Store, was_asked: &'a AtomicBool) -> Self {
         let mut name = binary.as_os_str().to_owned();
         name.push(".dwp");

@@ -111,7 +111,7 @@ fn returned_address(elf: &Elf<'_>, code: &[u8], entry: u64) -> Option<u64> {
     skip(&mut rest, &[&[0xc3], &[0xf3, 0xc3]]).then_some(address) // ret
 }
 
-/// Goes past one of the encodings if it stands here.
+/// Skips one of the encodings if it is here.
 fn skip(rest: &mut &[u8], encodings: &[&[u8]]) -> bool {
     let behind = encodings.iter().find_map(|encoding| rest.strip_prefix(*encoding));
     behind.inspect(|behind| *rest = behind).is_some()

@@ -23,7 +23,7 @@ const char *__lsan_default_suppressions(void) {
 }
 "#;
 
-/// Compiles `source` and gives what is embedded in it.
+/// Compiles `source` and returns what is embedded in it.
 fn embedded(source: &str, flags: &[&str]) -> Result<Option<String>, NotALiteral> {
     let folder = tempfile::tempdir().unwrap();
     let (code, program) = (folder.path().join("program.c"), folder.path().join("program"));

@@ -14,7 +14,7 @@ struct Entry<'data> {
     rank: Rank,
 }
 
-/// Which of several names of one address people know best: smaller is better.
+/// Ranks several names of one address by how well people know them: smaller is better.
 ///
 /// A sized function before a bare label, an exported name before a local one, then the one with the fewest leading
 /// underscores (`write` before `__write`).
@@ -50,7 +50,7 @@ impl<'data> SymbolTable<'data> {
     }
 
     fn from_entries(mut entries: Vec<Entry<'data>>) -> Self {
-        // The best name of an address comes last, since a lookup walks backwards.
+        // The best name of an address comes last, since a lookup searches backwards.
         entries.sort_unstable_by(|a, b| {
             let best_last = b.rank.cmp(&a.rank).then_with(|| b.name.cmp(a.name));
             a.start.cmp(&b.start).then(best_last)
@@ -109,7 +109,7 @@ fn entry<'data>(symbol: &impl ObjectSymbol<'data>, sections: &[Option<(u64, u64)
     }
     let SymbolFlags::Elf { st_info, .. } = symbol.flags() else { return None };
     let name = without_version(symbol.name_bytes().ok()?);
-    // `$x` and `$d` tell code from data on some machines, `.L…` are the assembler's own: neither names a function.
+    // `$x` and `$d` separate code from data on some machines, `.L…` are the assembler's own: neither is a function.
     if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
         return None;
     }

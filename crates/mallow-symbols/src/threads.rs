@@ -7,7 +7,7 @@ thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does something whose look-ups start no threads.
+/// Runs a function whose look-ups start no threads.
 pub fn without_threads<T>(work: impl FnOnce() -> T) -> T {
     struct Before(bool);
     impl Drop for Before {

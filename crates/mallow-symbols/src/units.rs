@@ -160,7 +160,7 @@ mod tests {
         let all = std::iter::once(0..info.len()).collect();
         assert_eq!(unneeded(&[1]), Some(all));
         assert!(super::unneeded(&info, slice(&[]), slice(&abbreviations), &[second]).is_none());
-        // A reader meets one unit where there were two, and it is none of functions.
+        // A reader finds one unit where there were two, and it has no functions.
         let mut covered = info.to_vec();
         cover(&mut covered[starts[1]..]);
         let mut units = DebugInfo::new(&covered, gimli::RunTimeEndian::Little).units();

@@ -10,7 +10,7 @@
 //! - [`mod@bench`]: benchmarks of commands;
 //! - [`heap`]: a heap snapshot, an object, a class;
 //! - [`cpu`]: CPU profiles;
-//! - [`plot`]: charts.
+//! - [`plot`] draws charts.
 
 pub mod allocator;
 pub mod bench;

@@ -17,7 +17,7 @@ pub const FLAG_ZSTD: u16 = 1;
 /// In [`ChunkHeader::process`]: the chunk belongs to the whole recording.
 pub const NO_PROCESS: u32 = u32::MAX;
 
-/// What a chunk holds.
+/// The kind of a chunk's payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkKind(pub u16);
 
@@ -32,7 +32,7 @@ impl ChunkKind {
     pub const STACKS: ChunkKind = ChunkKind(4);
     /// [`crate::Threads`].
     pub const THREADS: ChunkKind = ChunkKind(5);
-    /// What an [`crate::EventEncoder`] gives.
+    /// The output of an [`crate::EventEncoder`].
     pub const EVENTS: ChunkKind = ChunkKind(6);
     /// [`crate::Samples`].
     pub const SAMPLES: ChunkKind = ChunkKind(7);
@@ -98,7 +98,7 @@ impl fmt::Display for FileHeaderError {
 
 impl std::error::Error for FileHeaderError {}
 
-/// Checks the first bytes of a file and gives its version. The bytes may be fewer or more than a header.
+/// Checks the first bytes of a file and returns its version. The bytes may be fewer or more than a header.
 pub fn check_file_header(bytes: &[u8]) -> Result<u32, FileHeaderError> {
     if bytes.get(..8) != Some(&TRACE_MAGIC[..]) {
         return Err(FileHeaderError::NotATrace);
@@ -117,7 +117,7 @@ pub fn check_file_header(bytes: &[u8]) -> Result<u32, FileHeaderError> {
 /// A chunk's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// What the chunk holds.
+    /// Its kind.
     pub kind: ChunkKind,
     /// [`FLAG_ZSTD`] or 0.
     pub flags: u16,
@@ -134,8 +134,8 @@ pub struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// The header for a payload as it is going to be stored. `raw_bytes` is given when the payload was
-    /// compressed by zstd. None when a length does not fit 32 bits: write smaller chunks.
+    /// Returns the header for a payload as it is going to be stored. `raw_bytes` is set if the payload was compressed
+    /// by zstd. `None` if a length does not fit 32 bits: write smaller chunks.
     pub fn new(
         kind: ChunkKind,
         process: u32,

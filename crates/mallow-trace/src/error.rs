@@ -33,13 +33,13 @@ pub enum TraceError {
         /// The newest that can be read.
         newest: u32,
     },
-    /// Nothing can be had from it.
+    /// Nothing can be read from it.
     #[error("this trace is damaged at byte {offset}, and nothing before it can be used: record again")]
     Damaged {
         /// Where the first damaged chunk begins.
         offset: u64,
     },
-    /// What was asked for needs events, and the trace has metrics only.
+    /// The request needs events, and the trace has metrics only.
     #[error(
         "this trace holds no events, only their sums, so reallocations cannot be attributed at their origin: \
          record again without --summary-only"

@@ -59,7 +59,7 @@ const FREE_UNMATCHED: u8 = 4;
 const FAILED: u8 = 5;
 const THREAD: u8 = 6;
 
-/// In the time bits: see the column. Smaller differences stand in the bits themselves.
+/// In the time bits: see the column. Smaller differences are in the bits themselves.
 const TIME_COLUMN: u8 = 3;
 /// In a thread op: see the column.
 const THREAD_COLUMN: u8 = 31;

@@ -1,6 +1,6 @@
 //! What a file that is no trace seems to be.
 
-/// Returns whether it goes on as JSON does: many scripts begin with a brace, and many settings with a bracket.
+/// Returns whether it continues as JSON does: many scripts begin with a brace, and many settings with a bracket.
 fn begins_json(text: &[u8]) -> bool {
     let Some((first, rest)) = text.split_first() else { return false };
     let next = rest.trim_ascii_start().first();
@@ -11,7 +11,7 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// What a file that begins with these bytes seems to be, with its article: `a gzip file`.
+/// Returns which kind of file begins with these bytes, with its article: `a gzip file`.
 pub fn looks_like(bytes: &[u8]) -> &'static str {
     const BEGINNINGS: [(&[u8], &str); 10] = [
         (b"\x7fELF", "an ELF program or library"),

@@ -115,12 +115,12 @@ impl Payload for Samples {
 const LOST_UNKNOWN: u64 = u64::MAX;
 
 /// A process ended. Layout: ended_us · exit kind (0 not seen, 1 status, 2 signal, 3 exec) · signed (status or signal,
-/// else 0) · events_lost, which is the largest u64 when nobody knows.
+/// else 0) · events_lost, which is the largest u64 if it is unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessEnd {
     /// In microseconds since the recording's start.
     pub ended_us: u64,
-    /// How; none when nobody saw it.
+    /// Its exit; `None` if it was not seen.
     pub exit: Option<Exit>,
     /// Events that were not recorded.
     pub events_lost: EventsLost,
@@ -172,7 +172,8 @@ impl Payload for ProcessEnd {
     }
 }
 
-/// Live memory over time, where the trace holds no events that would tell it. Layout: list of time as a signed difference to the one before · the three metrics.
+/// Live memory over time, if the trace has no events from which it could be computed. Layout: list of time as a
+/// signed difference to the one before · the three metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveSamples {
     /// In order of time.

@@ -4,10 +4,10 @@ use crate::varint::{DecodeError, Reader, put, put_str};
 use crate::{ChunkKind, Payload};
 use mallow_profile::{Availability, Recording, TimeUnit};
 
-/// What was recorded, where and when. How long it took is in [`End`], and what times are counted in, in [`Origin`].
+/// What was recorded, where and when. Its duration is in [`End`], and the unit of times in [`Origin`].
 ///
-/// Layout: list of strings (command) · started_unix_us · counting_version · string (recorder_version) · list of pairs of strings
-/// (environment).
+/// Layout: list of strings (command) · started_unix_us · counting_version · string (recorder_version) · list of pairs
+/// of strings (environment).
 impl Payload for Recording {
     const KIND: ChunkKind = ChunkKind::RECORDING;
 
@@ -39,18 +39,19 @@ impl Payload for Recording {
     }
 }
 
-/// The profile came from another tool's file. Layout: string (format) · known · time_unit.
+/// The profile was imported from another tool's file. Layout: string (format) · known · time_unit.
 ///
-/// Known is a bit for each field, in the order of [`Availability::fields`]: bit 0 allocations, 1 calls, 2 temporary, 3 peak, 4 leaked, 5 own
-/// maximum, 6 lifetimes, 7 times, 8 bytes, 9 blocks at the peak, 10 blocks at the end, 11 blocks at the own maximum. The unit is
-/// 0 for microseconds, 1 for instructions, 2 for bytes; one that this version does not know is taken for microseconds.
+/// Known is a bit for each field, in the order of [`Availability::fields`]: bit 0 allocations, 1 calls, 2 temporary,
+/// 3 peak, 4 leaked, 5 own maximum, 6 lifetimes, 7 times, 8 bytes, 9 blocks at the peak, 10 blocks at the end, 11
+/// blocks at the own maximum. The unit is 0 for microseconds, 1 for instructions, 2 for bytes; an unknown unit is
+/// read as microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The format's name, such as `heaptrack`.
     pub format: String,
-    /// Which metrics it could tell.
+    /// Which metrics it contains.
     pub known: Availability,
-    /// What times are counted in.
+    /// The unit of times.
     pub time_unit: TimeUnit,
 }
 
@@ -79,7 +80,7 @@ impl Payload for Origin {
     }
 }
 
-/// What happened and is not in the trace. Layout: count · that many strings.
+/// What happened and is missing in the trace. Layout: count · that many strings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unseen {
     /// A sentence each, for people, without a full stop.

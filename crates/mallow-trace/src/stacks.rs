@@ -14,9 +14,9 @@ pub struct MappedModule {
     pub start_avma: u64,
     /// Behind its last byte.
     pub end_avma: u64,
-    /// What is added to an address in the file to get the mapped one.
+    /// Load bias: the mapped address minus the address in the file.
     pub bias: u64,
-    /// The module generation in which it was met.
+    /// The module generation in which it was seen.
     pub generation: u64,
 }
 
@@ -24,7 +24,7 @@ pub struct MappedModule {
 /// generation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Modules {
-    /// In the order in which they were met.
+    /// In the order in which they were seen.
     pub modules: Vec<MappedModule>,
 }
 
@@ -86,7 +86,7 @@ pub struct Stacks {
 impl Payload for Stacks {
     const KIND: ChunkKind = ChunkKind::STACKS;
 
-    /// A node whose parent does not come before it is written as an outermost one.
+    /// A node whose parent does not precede it is written as an outermost one.
     fn encode(&self, out: &mut Vec<u8>) {
         put(out, u64::from(self.first));
         put(out, self.nodes.len() as u64);

@@ -29,7 +29,7 @@ fn columns(totals: &mut Totals) -> [Column<'_>; 10] {
     ]
 }
 
-/// The columns of a site that stand as they are.
+/// The columns of a site that are written unchanged.
 fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
     [
         (&mut totals.allocations, "a site's allocations"),

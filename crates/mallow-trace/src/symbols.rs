@@ -6,7 +6,8 @@ use mallow_base::{Frame, Language};
 use mallow_profile::{Address, Module, ModuleId};
 use rustc_hash::FxHashMap;
 
-/// Stands for [`Address::Unknown`], in a trace made of another tool's file: no code is at the end of the address space.
+/// Encodes [`Address::Unknown`], in a trace imported from another tool's file: no code is at the end of the address
+/// space.
 const ADDRESS_UNKNOWN: u64 = u64::MAX;
 
 /// A function call. Strings are indices into [`Symbols::strings`].
@@ -35,7 +36,7 @@ pub struct SymbolLocation {
     pub frames: Vec<SymbolFrame>,
 }
 
-/// An address as it stands in stack nodes, and the location that it means.
+/// An address as it is in stack nodes, and its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SymbolKey {
     /// [`crate::StackNode::avma`].
@@ -48,7 +49,7 @@ pub struct SymbolKey {
     pub location: u32,
 }
 
-/// What the addresses of one process mean.
+/// The locations of the addresses of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SymbolProcess {
     /// The process's index.
@@ -72,7 +73,7 @@ pub struct Symbols {
     pub modules: Vec<Module>,
     /// Locations.
     pub locations: Vec<SymbolLocation>,
-    /// Which addresses mean which location.
+    /// Maps addresses to locations.
     pub processes: Vec<SymbolProcess>,
 }
 

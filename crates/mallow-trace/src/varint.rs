@@ -1,12 +1,12 @@
 //! Reading and writing the pieces of a payload: varints, signed varints, strings.
 use std::fmt;
 
-/// What was wrong with a payload.
+/// An error in a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeError {
-    /// Where, in bytes from the payload's start.
+    /// Its offset, in bytes from the payload's start.
     pub offset: usize,
-    /// What should have stood there.
+    /// What was expected there.
     pub expected: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub(crate) fn put(out: &mut Vec<u8>, value: u64) {
     if value > SHORT_MAX {
         return put_long(out, value);
     }
-    // Four bytes at once and back: a copy of a length that is not known costs a call.
+    // Copies four bytes at once: a copy of unknown length costs a call.
     let (bytes, length) = short_varint(value as u32);
     let end = out.len() + length;
     out.extend_from_slice(&bytes);
@@ -34,8 +34,8 @@ pub(crate) fn put(out: &mut Vec<u8>, value: u64) {
 /// The largest value whose varint is at most four bytes long.
 pub(crate) const SHORT_MAX: u64 = (1 << 28) - 1;
 
-/// A varint of at most [`SHORT_MAX`], and its length. Lengths of one to four bytes alternate unpredictably in an event's
-/// columns, so they share one path: a writer stores all four bytes and goes on behind those that count.
+/// Returns a varint of at most [`SHORT_MAX`], and its length. Lengths of one to four bytes alternate unpredictably in
+/// an event's columns, so they share one path: a writer stores all four bytes and advances by the length.
 #[inline(always)]
 pub(crate) const fn short_varint(value: u32) -> ([u8; 4], usize) {
     let spread = value & 0x7f | (value & 0x3f80) << 1 | (value & 0x1f_c000) << 2 | (value & 0xfe0_0000) << 3;
@@ -58,7 +58,7 @@ pub(crate) fn put_str(out: &mut Vec<u8>, text: &str) {
     put_bytes(out, text.as_bytes());
 }
 
-/// Appends bytes behind their number.
+/// Appends the length, then the bytes.
 pub(crate) fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     put(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
@@ -76,12 +76,12 @@ pub(crate) const fn unzigzag(value: u64) -> u64 {
     (value >> 1) ^ (value & 1).wrapping_neg()
 }
 
-/// Reads a payload from front to back.
+/// Reads a payload sequentially.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// Where `bytes` begins in the payload, for errors.
+    /// The offset of `bytes` in the payload, for errors.
     base: usize,
 }
 
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         Reader { bytes, at: 0, base: 0 }
     }
 
-    /// An error about what stands next.
+    /// Returns an error at the current offset.
     pub(crate) fn expected(&self, expected: &'static str) -> DecodeError {
         DecodeError { offset: self.base + self.at, expected }
     }
@@ -135,8 +135,8 @@ impl<'a> Reader<'a> {
         self.varint(expected).map(unzigzag)
     }
 
-    /// A number of entries, each of which takes at least `entry_bytes` of what is left, so that a damaged
-    /// number reserves no memory.
+    /// Reads a number of entries, each of which has at least `entry_bytes` of the rest, so that a damaged number
+    /// reserves no memory.
     pub(crate) fn count(&mut self, entry_bytes: usize, expected: &'static str) -> Result<usize, DecodeError> {
         let start = *self;
         let count = self.varint(expected)?;

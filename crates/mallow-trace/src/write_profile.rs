@@ -67,7 +67,7 @@ fn put_process(
     trace.put(index, &end)
 }
 
-/// The stack nodes that one process's sites stand on, in the profile's order, which has parents first.
+/// The stack nodes of one process's sites, in the profile's order, which has parents first.
 struct UsedStacks {
     ids: Vec<StackId>,
     numbers: FxHashMap<StackId, u32>,
@@ -147,7 +147,7 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
     }
 }
 
-/// Every location with its frames; strings stand once.
+/// Returns every location with its frames; each string once.
 fn names_of(profile: &Profile) -> Symbols {
     let mut strings = SymbolStrings::default();
     let locations = profile.stacks.locations.iter().map(|location| SymbolLocation {

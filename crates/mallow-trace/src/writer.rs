@@ -50,7 +50,7 @@ impl<W: Write> TraceWriter<W> {
         self.put(NO_PROCESS, payload)
     }
 
-    /// Appends a chunk whose payload `encode` appends to what it is given.
+    /// Appends a chunk whose payload `encode` appends to its argument.
     ///
     /// # Errors
     /// As [`TraceWriter::put`].

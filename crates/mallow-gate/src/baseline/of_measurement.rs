@@ -8,7 +8,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 impl Baseline {
-    /// Of a measurement; none without runs.
+    /// Returns the baseline of a measurement; `None` without runs.
     pub fn of(measurement: &Measurement, machine: &Machine) -> Option<Baseline> {
         let run = judged_run(&measurement.runs)?;
         let (sites, left_out) = table(&run.sites);
@@ -31,7 +31,7 @@ impl Baseline {
     }
 }
 
-/// The sites that are kept, and the sum of the others. First what left something behind, then by allocations.
+/// Returns the sites that are kept, and the sum of the others. First those that left blocks, then by allocations.
 fn table(sites: &[Site]) -> (Vec<Site>, LeftOut) {
     let mut merged: BTreeMap<Vec<Frame>, Metrics> = BTreeMap::new();
     for site in sites {
@@ -53,7 +53,7 @@ fn table(sites: &[Site]) -> (Vec<Site>, LeftOut) {
     (kept, left_out)
 }
 
-/// From the outermost frame: what has callers in common stands together.
+/// Orders from the outermost frame: stacks with common callers are adjacent.
 fn by_stack(a: &[Frame], b: &[Frame]) -> Ordering {
     a.iter().rev().cmp(b.iter().rev())
 }

@@ -56,7 +56,7 @@ impl Baseline {
     }
 }
 
-/// A key for each frame, made of what it says, so that a new frame does not renumber the others.
+/// Returns a key for each frame, a hash of its contents, so that a new frame does not renumber the others.
 fn keys(sites: &[Site]) -> BTreeMap<&Frame, String> {
     let mut keys: BTreeMap<&Frame, String> =
         sites.iter().flat_map(|site| &site.frames).map(|frame| (frame, String::new())).collect();
@@ -65,7 +65,7 @@ fn keys(sites: &[Site]) -> BTreeMap<&Frame, String> {
         let mut hash = fnv(json(&FrameLine::from(*frame)).as_bytes());
         let mut text = String::new();
         while text.len() < KEY_DIGITS || taken.contains(&text) {
-            // Sixteen more digits come of the hash of the hash, should the first ever be used up.
+            // If all digits of the hash are used up, sixteen more come from its own hash.
             if hash == 0 {
                 hash = fnv(text.as_bytes());
             }
@@ -85,7 +85,7 @@ fn fnv(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Stacks share their callers, so each says only what it does not have in common with the one before.
+/// Stacks share their callers, so each line has only what differs from the one before.
 fn site_lines(sites: &[Site], keys: &BTreeMap<&Frame, String>) -> Vec<String> {
     let mut before: &[Frame] = &[];
     let mut lines = Vec::new();

@@ -6,20 +6,21 @@ use crate::limit::Limits;
 use crate::measurement::{Measurement, Metric, Run};
 use crate::result::{Conclusion, Position, Spread, Window};
 
-/// How sure a position is.
+/// The confidence of a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Confidence {
     /// Sure.
     Sure,
-    /// Sure, but the runs differ in a way that people should see.
+    /// Certain, but the runs differ in a way that people should see.
     Noted,
-    /// The runs differ too much to tell.
+    /// The runs differ too much to decide.
     Flaky,
-    /// Some runs left what others did not, and there were too few operations to tell a leak from what is kept once.
+    /// Some runs left blocks that others did not, and there were too few operations to distinguish a leak from a
+    /// block that is kept once.
     FewOperations,
 }
 
-/// A metric, judged.
+/// A judged metric.
 pub(super) struct Judged {
     pub(super) conclusion: Conclusion,
     pub(super) confidence: Confidence,
@@ -46,7 +47,7 @@ pub(super) fn judge_metric(
         }
         (Metric::Wall, Some(window)) => match times::position(&measurement.runs, window.max) {
             Some(position) => (position, Confidence::Sure),
-            // Within is said where nothing is known, as of allocations.
+            // `Within` if nothing is known, as for allocations.
             None => (Position::Within, Confidence::Flaky),
         },
         (_, Some(window)) => (of_value(spread.min, window), Confidence::Sure),
@@ -69,9 +70,9 @@ fn unsteady_note(spread: &Spread) -> Confidence {
     if spread.is_steady() { Confidence::Sure } else { Confidence::Noted }
 }
 
-/// The least value is judged where it is the floor. Where it is not known to be, the verdict still is sure when every
-/// run would have the same: all in the window, all below it, or all so far above it that what the runs differ
-/// by cannot have lifted them there.
+/// Judges the minimum if it is the floor. If it is not known to be, the verdict is still certain if every run would
+/// have the same: all in the window, all below it, or all so far above it that the spread of the runs cannot explain
+/// it.
 fn of_allocations(runs: &[Run], metric: Metric, spread: &Spread, window: Window) -> (Position, Confidence) {
     let position = of_value(spread.min, window);
     let confidence = unsteady_note(spread);
@@ -83,7 +84,7 @@ fn of_allocations(runs: &[Run], metric: Metric, spread: &Spread, window: Window)
             Position::Above => spread.min - window.max > spread.range(),
             Position::Free => true,
         };
-    // Within is said where nothing is known, so that nobody takes a doubtful value for a regression or a win.
+    // `Within` if nothing is known, so that a doubtful value is no regression and no improvement.
     if is_sure { (position, confidence) } else { (Position::Within, Confidence::Flaky) }
 }
 
@@ -92,7 +93,7 @@ fn of_left(values: &[u64], spread: &Spread, window: Window, ops: Option<u64>) ->
     if spread.min > window.max {
         return (Position::Above, Confidence::Sure);
     }
-    // Whether less is left is asked of all runs: where their numbers differ, one that left less is no improvement.
+    // Improvement needs all runs: if their numbers differ, one run that left less is no improvement.
     let position = of_value(spread.max.min(window.max), window);
     if spread.max <= window.max {
         return (position, Confidence::Sure);

@@ -6,8 +6,8 @@ use crate::measurement::{Measurement, Metrics, Site};
 use mallow_base::grouped;
 use std::borrow::Cow;
 
-/// Takes the shares of sites that match a glob out of all runs, and says how much that was in the run where it was
-/// most. The peak is not known by site and stays.
+/// Subtracts sites that match a glob from all runs, and reports how much that was in the run where it was most. The
+/// peak per site is unknown and stays.
 pub(super) fn leave_out(measurement: &mut Measurement, globs: &[String]) {
     if globs.is_empty() {
         return;

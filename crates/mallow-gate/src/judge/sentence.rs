@@ -13,7 +13,7 @@ pub fn per_operation(before: u64, after: u64, ops: u64) -> String {
     format!("{:+.3}", difference as f64 / ops.max(1) as f64)
 }
 
-/// What is to be said about one metric, if anything.
+/// Returns the sentence about one metric, if any.
 pub(super) fn of(
     conclusion: &Conclusion,
     confidence: Confidence,
@@ -50,7 +50,7 @@ fn above(
         None => format!("{} allowed", grouped(max)),
     };
     if spread.min <= max {
-        // Fewer than one per run: the sum over the runs is what tells.
+        // Fewer than one per run: the sum over the runs is shown.
         let values = measurement.runs.iter().filter_map(|run| run.of(conclusion.metric));
         let (sum, count) = values
             .filter(|value| *value > max)
@@ -143,7 +143,7 @@ fn window(conclusion: &Conclusion) -> Window {
     conclusion.window.unwrap_or(Window { min: 0, max: u64::MAX })
 }
 
-/// Nothing says how much a metric may be.
+/// There is neither a limit nor a baseline for a metric.
 pub(super) fn missing(name: &str, metric: Metric, limits: &Limits) -> String {
     let what = match metric {
         Metric::Allocations => "allocations",
@@ -167,7 +167,7 @@ pub(super) fn not_measured(metric: Metric) -> String {
     format!("{}: it was not measured, as {why}, so its limit cannot be judged.", metric.word())
 }
 
-/// A limit is to be counted from what the baseline does not tell, or there is none.
+/// A limit is relative to a baseline that does not have the metric, or there is no baseline.
 pub(super) fn without_reference(name: &str, metric: Metric) -> String {
     format!(
         "No baseline tells its {}, from which a limit is to be counted; `--update --only {name}` makes the baseline.",

@@ -18,7 +18,7 @@ fn interval(runs: &[Run]) -> Option<(u64, u64)> {
     Some((ratio.low.round() as u64, ratio.high.round() as u64))
 }
 
-/// Where the times are, measured by the longest that is allowed; none where that is unclear.
+/// Returns the position of the times relative to the limit; `None` if it is unclear.
 pub(super) fn position(runs: &[Run], max_ns: u64) -> Option<Position> {
     let best = runs.iter().filter_map(|run| run.of(Metric::Wall)).min();
     match interval(runs) {
@@ -33,7 +33,7 @@ fn time(ns: u64) -> String {
     Micros(ns / 1000).to_string()
 }
 
-/// What is to be said of times that are not fine.
+/// Returns the sentence about times that are not within the limit.
 pub(super) fn sentence(runs: &[Run], max_ns: u64) -> String {
     let walls = || runs.iter().filter_map(|run| run.of(Metric::Wall));
     let (best, worst) = (walls().min().unwrap_or(0), walls().max().unwrap_or(0));

@@ -5,7 +5,7 @@ use crate::limit::{Limit, Limits};
 use crate::measurement::Metric;
 use crate::result::{Conclusion, Window};
 
-/// Of so many operations one may be a stray allocation.
+/// In so many operations one stray allocation is tolerated.
 const OPERATIONS_PER_STRAY: u64 = 100;
 
 /// The smallest object of a runtime that counts bytes has four times as many.
@@ -20,12 +20,12 @@ const RUNTIME_BYTES_LEFT: u64 = 128;
 /// However many operations there are, more strays than this are not chance.
 const STRAYS_MAX: u64 = 50;
 
-/// How far allocations may be off the baseline where no limit says so.
+/// Returns the tolerance of allocations relative to the baseline if no limit sets it.
 pub(super) fn stray_allocations(ops: Option<u64>) -> u64 {
     (ops.unwrap_or(0) / OPERATIONS_PER_STRAY).min(STRAYS_MAX)
 }
 
-/// How many runs it takes to make a hundred operations; 1 where nobody said how many a run makes.
+/// Returns how many runs have a hundred operations; 1 if the operations of a run are unknown.
 pub(super) fn runs_per_hundred(ops: Option<u64>) -> u64 {
     match ops {
         None | Some(0) => 1,
@@ -33,8 +33,8 @@ pub(super) fn runs_per_hundred(ops: Option<u64>) -> u64 {
     }
 }
 
-/// The first metric of which nothing says how much a test may have: without an upper end, from a limit or from a baseline, allocations
-/// and objects are not judged. A limit for another metric does not stand in for it.
+/// Returns the first metric without an upper bound: allocations and objects without a limit or a baseline are not
+/// judged. A limit for another metric does not replace it.
 pub(super) fn unknown(conclusions: &[Conclusion]) -> Option<Metric> {
     const DECIDING: [Metric; 3] = [Metric::Allocations, Metric::Objects, Metric::ObjectBytes];
     let is_open = |conclusion: &&Conclusion| conclusion.window.is_none_or(|window| window.max == u64::MAX);
@@ -42,7 +42,8 @@ pub(super) fn unknown(conclusions: &[Conclusion]) -> Option<Metric> {
     deciding.filter(is_open).map(|conclusion| conclusion.metric).next()
 }
 
-/// The first metric with a limit that is counted from the baseline, where the baseline does not tell the metric: it is not judged either.
+/// Returns the first metric with a limit relative to a baseline that does not have the metric: it is not judged
+/// either.
 pub(super) fn without_reference(conclusions: &[Conclusion], limits: &Limits) -> Option<Metric> {
     let is_open = |conclusion: &&Conclusion| {
         conclusion.reference.is_none() && matches!(limits.of(conclusion.metric), Some(Limit::Relative(_)))
@@ -50,7 +51,7 @@ pub(super) fn without_reference(conclusions: &[Conclusion], limits: &Limits) -> 
     conclusions.iter().find(is_open).map(|conclusion| conclusion.metric)
 }
 
-/// Returns whether a metric's window was set by somebody, by a limit or with a baseline, and is not only what is usual.
+/// Returns whether a metric's window was set by a limit or a baseline, and is not only the default.
 pub(super) fn is_set(metric: Metric, limits: &Limits, baseline: Option<&Baseline>) -> bool {
     baseline.is_some() || matches!(limits.of(metric), Some(Limit::Absolute { .. }))
 }

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How such a file's name ends.
+/// The ending of such a file's name.
 pub const BENCHMARK_ENDING: &str = ".p90.json";
 
 /// The names that package-benchmark has for what is counted here.
@@ -28,7 +28,7 @@ const METRICS: [(&str, Metric); 4] = [
 pub struct BenchmarkLimits {
     /// By `TARGET.BENCHMARK`.
     of: BTreeMap<String, Vec<(Metric, Allowed)>>,
-    /// Metrics that stood there and are none of ours.
+    /// Metrics of the file that are none of ours.
     others: BTreeSet<String>,
 }
 
@@ -76,7 +76,7 @@ impl BenchmarkLimits {
         Ok(())
     }
 
-    /// Metrics that stood in the files and are not judged, in the order of their names.
+    /// Returns metrics of the files that are not judged, in the order of their names.
     pub fn others(&self) -> impl Iterator<Item = &str> {
         self.others.iter().map(String::as_str)
     }
@@ -99,7 +99,7 @@ impl BenchmarkLimits {
 }
 
 impl Allowed {
-    /// None when it says nothing that can be judged.
+    /// Returns `None` if there is no limit that can be judged.
     fn of(limit: Value) -> Option<Allowed> {
         if let Some(exactly) = limit.as_u64() {
             return Some(Allowed::Exactly(exactly));
@@ -128,7 +128,7 @@ impl Within {
         (ends.is_some() || near.is_some()) && ends != Some(false) && near != Some(false)
     }
 
-    /// What all of its conditions allow.
+    /// Returns the intersection of all of its conditions.
     fn ends(&self) -> (u64, u64) {
         let mut ends = (self.min.unwrap_or(0), self.max.unwrap_or(u64::MAX));
         if let (Some(base), Some(share)) = (self.base, self.tolerance_percentage) {

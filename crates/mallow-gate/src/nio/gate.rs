@@ -5,7 +5,8 @@ use super::{LogTest, Thresholds};
 /// A total may be less than this below its limit.
 pub const WINDOW: u64 = 1000;
 
-/// What remains may be less than this, to either side: the framework counts frees of blocks that others made.
+/// Left-over blocks may be less than this, in both directions: the framework counts frees of blocks that other code
+/// allocated.
 const REMAINING: i64 = 5;
 
 /// Leaked descriptors must be fewer than this.
@@ -20,8 +21,8 @@ pub struct Failure {
     pub sentence: String,
 }
 
-/// Holds what a log says against limits. A test without a total was not measured, which fails too; what else a log
-/// does not say is not asserted.
+/// Compares a log with limits. A test without a total was not measured, which fails too; other missing values are not
+/// asserted.
 pub fn check(tests: &[LogTest], limits: &Thresholds) -> Vec<Failure> {
     tests
         .iter()

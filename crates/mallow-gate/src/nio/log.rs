@@ -19,7 +19,7 @@ pub struct LogTest {
     pub runs: Vec<i64>,
 }
 
-/// What a log says.
+/// The contents of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Log {
     /// The tests in the order in which they appear first.
@@ -96,7 +96,7 @@ impl LogTest {
 /// `- /path/to/test_x.swift`
 fn path_of(line: &str) -> Option<&str> {
     let (before, path) = line.split_once("- ").filter(|(_, path)| path.contains('/'))?;
-    // CI puts the time before the line, nothing else may stand there.
+    // CI puts the time before the line; nothing else may be there.
     let is_time =
         before.chars().all(|c| c.is_ascii_digit() || matches!(c, 'T' | 'Z' | ':' | '.' | '-' | ' '));
     (is_time && !path.contains(' ')).then_some(path)

@@ -86,7 +86,7 @@ impl<'de> Visitor<'de> for ByTest {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Thresholds, A::Error> {
         let mut limits = BTreeMap::new();
-        // A name that stands there twice is the scar of a merge; which limit was meant nobody knows.
+        // A name that occurs twice is the result of a bad merge; which limit was meant is unknown.
         while let Some((name, limit)) = map.next_entry::<String, u64>()? {
             if limits.insert(name.clone(), limit).is_some() {
                 return Err(serde::de::Error::custom(format!("{name:?} stands there twice")));

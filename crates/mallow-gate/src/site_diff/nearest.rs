@@ -6,7 +6,8 @@ use mallow_base::Frame;
 use mallow_profile::DiffEntry;
 use std::collections::HashMap;
 
-/// Gives each site that was matched by its functions alone the nearest of those of today that have the same functions.
+/// Reassigns sites that were matched by their functions alone: each gets the nearest of the new sites with the same
+/// functions.
 pub(super) fn by_lines(entries: &mut [DiffEntry], before: &[Site], now: &[Vec<Frame>]) {
     let mut new: HashMap<Vec<&str>, Vec<usize>> = HashMap::new();
     for (at, entry) in entries.iter().enumerate() {
@@ -31,7 +32,7 @@ fn functions(stack: &[Frame]) -> Vec<&str> {
     stack.iter().map(|frame| &*frame.function).collect()
 }
 
-/// How many lines lie between two stacks of the same functions; much when they are not the same.
+/// Returns how many lines two stacks of the same functions differ by; a large number if the functions differ.
 fn distance(old: &[Frame], now: &[Frame]) -> u64 {
     if old.len() != now.len() {
         return u64::MAX;

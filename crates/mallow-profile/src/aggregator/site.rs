@@ -8,7 +8,7 @@ use crate::{SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
 
-/// One stack's metrics. What every event touches stands in the first cache line.
+/// One stack's metrics. The fields that every event changes are in the first cache line.
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct SiteMetrics {
@@ -46,7 +46,7 @@ impl SiteMetrics {
         self.lifetime_us = self.lifetime_us.wrapping_sub(time_us);
     }
 
-    /// What an allocation moves for good; with it so many bytes and blocks are live.
+    /// Counts an allocation; with it so many bytes and blocks are live.
     #[inline(always)]
     fn count(&mut self, size: u64, time_us: u64, live_bytes: u64, live_blocks: u32) {
         if self.allocations == 0 {
@@ -143,7 +143,7 @@ pub(super) struct Sites {
 }
 
 impl Sites {
-    /// The memory that it takes, and as much for the sums that are made of it.
+    /// Returns its own memory in bytes, and as much for the sums that are made of it.
     pub(super) fn held_bytes(&self) -> u64 {
         (self.metrics.len() * 2 * size_of::<SiteMetrics>() + self.by_stack.len() * size_of::<u32>()) as u64
     }
@@ -174,7 +174,7 @@ impl Sites {
         index
     }
 
-    /// The sites that have live blocks, in the order of first calls.
+    /// Returns the sites that have live blocks, in the order of first calls.
     pub(super) fn live(&self) -> impl Iterator<Item = LiveSite> {
         self.metrics.iter().filter(|site| site.live_blocks > 0).map(SiteMetrics::live)
     }

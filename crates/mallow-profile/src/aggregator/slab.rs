@@ -36,11 +36,11 @@ pub(super) struct Slab {
     pub(super) advise: Option<MemoryAdvice>,
 }
 
-/// How many allocations ahead a free slot is fetched.
+/// How many allocations ahead a free slot is prefetched.
 const AHEAD: usize = 8;
 
 impl Slab {
-    /// The memory that it takes.
+    /// Returns its own memory in bytes.
     pub(super) fn held_bytes(&self) -> u64 {
         (self.blocks.len() * size_of::<Block>() + self.free.len() * size_of::<u32>()) as u64
     }
@@ -56,7 +56,7 @@ impl Slab {
         BlockId(id)
     }
 
-    /// The slot that is given out next; none when that is a new one.
+    /// Returns the next free slot; `None` if the next one is new.
     #[inline]
     pub(super) fn next(&self) -> Option<BlockId> {
         self.free.last().copied().map(BlockId)
@@ -74,7 +74,7 @@ impl Slab {
         Some(gone)
     }
 
-    /// Which thread allocated a block; none when it is not live.
+    /// Returns the thread that allocated a block; `None` if it is not live.
     pub(super) fn thread_of(&self, id: BlockId) -> Option<ThreadIndex> {
         let slot = self.blocks.get(id.0 as usize).filter(|slot| slot.site != NOT_LIVE)?;
         Some(ThreadIndex(slot.thread))

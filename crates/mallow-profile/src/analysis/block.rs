@@ -3,7 +3,7 @@
 /// A site's place in the tables of one pass.
 pub(super) type SiteIndex = usize;
 
-/// A block as long as it lives.
+/// A live block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Block {
     /// Requested bytes.
@@ -18,13 +18,13 @@ pub(super) struct Block {
     pub(super) thread: u32,
 }
 
-/// How a block ended.
+/// The end of a block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Death {
     pub(super) time_us: u64,
     /// The thread that freed it.
     pub(super) thread: u32,
-    /// Allocations that its own thread had made since.
+    /// How many allocations its own thread had made since.
     pub(super) allocations_since: u64,
 }
 
@@ -39,13 +39,13 @@ impl Death {
         self.thread == block.thread
     }
 
-    /// How long the block had lived. A processor's clock may be some nanoseconds behind another's.
+    /// Returns how long the block had lived. A CPU's clock may be some nanoseconds behind another's.
     pub(super) fn lifetime_us(&self, block: &Block) -> u64 {
         self.time_us.saturating_sub(block.born_us)
     }
 }
 
-/// The entry of a site or thread in a table that grows as they are met.
+/// Returns the entry of a site or thread in a table that grows on demand.
 pub(super) fn entry<T: Clone + Default>(table: &mut Vec<T>, index: usize) -> &mut T {
     if index >= table.len() {
         table.resize(index + 1, T::default());

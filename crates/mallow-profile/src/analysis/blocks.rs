@@ -10,10 +10,10 @@ use crate::BlockId;
 const NOT_LIVE: u32 = u32::MAX;
 /// In [`Blocks::free`]: no slot is free.
 const NO_SLOT: u32 = u32::MAX;
-/// In [`Block::thread`] of a block that nobody asks about, as long as it is here.
+/// In [`Block::thread`] of a block that no analysis includes, while it is live.
 const NOT_WANTED: u32 = 1 << 31;
 
-/// A slab whose free list is last in, first out, as an aggregator's: the same events give the same ids.
+/// A slab whose free list is last in, first out, like an aggregator's: the same events yield the same ids.
 #[derive(Debug)]
 pub(super) struct Blocks {
     slots: Vec<Block>,
@@ -45,7 +45,7 @@ impl Blocks {
         }
     }
 
-    /// Takes a block away, and says whether it is wanted; none when it is not live.
+    /// Removes a block, and returns whether it is included; `None` if it is not live.
     #[inline]
     pub(super) fn remove(&mut self, id: BlockId) -> Option<(Block, bool)> {
         let slot = self.slots.get_mut(id.0 as usize)?;
@@ -64,7 +64,7 @@ impl Blocks {
         self.slots.get(id.0 as usize).is_some_and(|slot| slot.site != NOT_LIVE)
     }
 
-    /// All live blocks that are wanted.
+    /// Returns all live blocks that are included.
     pub(super) fn live(&self) -> impl Iterator<Item = &Block> {
         self.slots.iter().filter(|slot| slot.site != NOT_LIVE && slot.thread & NOT_WANTED == 0)
     }

@@ -13,11 +13,11 @@ use mallow_base::add_fields;
 pub struct ChainTotals {
     /// Blocks that were resized at least once.
     pub chains: u64,
-    /// How often, in all.
+    /// How many reallocations in all.
     pub reallocations: u64,
-    /// How often the block was resized that was resized most.
+    /// The maximal number of resizes of one block.
     pub longest: u64,
-    /// What was copied at most: for each call, the smaller of the old and the new size.
+    /// An upper bound of the copied bytes: for each call, the smaller of the old and the new size.
     pub copied_bytes_max: u64,
     /// The chain that grew most.
     pub largest_growth: Growth,
@@ -68,7 +68,7 @@ impl ChainTotals {
     }
 }
 
-/// A chain as long as its block lives.
+/// A chain while its block is live.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chain {
     growth: Growth,
@@ -76,7 +76,7 @@ struct Chain {
     origin: u32,
 }
 
-/// The chains by their live block, and those that are over by their site.
+/// The chains by their live block, and finished ones by their site.
 #[derive(Debug, Default)]
 pub(super) struct ChainsAggregator {
     /// By block id. A chain without a reallocation is none.

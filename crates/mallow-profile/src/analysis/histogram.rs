@@ -27,7 +27,7 @@ pub fn bucket_range(bucket: usize) -> (u64, u64) {
     }
 }
 
-/// What fell into a bucket.
+/// The contents of a bucket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bucket {
     /// Blocks.

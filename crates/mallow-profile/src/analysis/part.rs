@@ -9,7 +9,7 @@ use super::Window;
 use super::block::{Block, Death, entry};
 use crate::{SiteTotals, StackId, Totals};
 
-/// What came of a part.
+/// The sums of a part of a profile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Part {
     /// The process's metrics.
@@ -26,7 +26,7 @@ pub(super) struct PartAggregator {
     window: Window,
     sites: Vec<SitePart>,
     totals: Totals,
-    /// Of all blocks, wanted or not.
+    /// Of all blocks, included or not.
     live_bytes: u64,
     live_blocks: u64,
     peak_bytes: u64,
@@ -204,7 +204,7 @@ impl SitePart {
         }
     }
 
-    /// Takes what is live for what was live at the newest peak.
+    /// Makes the current live set the newest peak.
     #[inline]
     fn keep_peak(&mut self, serial: u64) {
         if self.peak_serial != serial {

@@ -13,10 +13,11 @@ use super::window::WindowAggregator;
 use super::{Findings, Plan};
 use crate::{Aggregator, BlockId, ReallocAttribution, StackId, ThreadIndex};
 
-/// Which blocks are looked at: by the thread that allocates them, the stack, and the size.
+/// Which blocks are included: by the thread that allocates them, the stack, and the size.
 pub type BlockChoice = Box<dyn Fn(ThreadIndex, StackId, u64) -> bool>;
 
-/// Takes the events of one process in order. Ids of blocks are given as a [`Aggregator`] gives them, so a pass can take its place.
+/// Computes all analyses in one pass over the events of a process. Block ids are those of an [`Aggregator`], so a
+/// pass can replace it.
 pub struct Pass {
     plan: Plan,
     /// None for all.
@@ -70,7 +71,7 @@ impl Pass {
         self.born(thread, site, size, time_us, false)
     }
 
-    /// A block is freed. One that is not live is left out of every analysis.
+    /// A block is freed. One that is not live is ignored by every analysis.
     #[inline]
     pub fn free(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
         let Some((gone, true, death)) = self.died(thread, block, time_us) else { return };
@@ -219,7 +220,7 @@ impl Pass {
         Some((block, is_wanted, death))
     }
 
-    /// What concerns blocks that were allocated in the window, whenever they were freed.
+    /// Adds a block that was allocated in the window, whenever it was freed.
     #[inline]
     fn died_of_window(&mut self, block: &Block, death: &Death) {
         if let Some(histogram) = &mut self.histogram {
@@ -238,7 +239,7 @@ impl Pass {
         }
     }
 
-    /// What was found.
+    /// Returns the results.
     pub fn finish(mut self) -> Findings {
         if let Some(histogram) = &mut self.histogram {
             let window = self.plan.window;

@@ -23,8 +23,8 @@ pub struct Series {
 }
 
 impl Series {
-    /// Adds the level of each slice to `levels`. What was live stays so until the next change. Of several series the sum of
-    /// the lows may be lower than the low of their sum.
+    /// Adds the level of each slice to `levels`. What was live stays so until the next change. Of several series the
+    /// sum of the lows may be lower than the low of their sum.
     pub fn add_to(&self, levels: &mut [Level]) {
         let (mut live, mut changes) = (0, self.changes.iter().peekable());
         for (slice, level) in levels.iter_mut().enumerate() {
@@ -80,7 +80,7 @@ impl SeriesAggregator {
         state.low = state.low.min(state.live);
     }
 
-    /// The site's live bytes now.
+    /// Returns the site's live bytes now.
     #[inline]
     pub(super) fn live(&self, site: SiteIndex) -> u64 {
         self.states.get(site).map_or(0, |state| state.live)

@@ -40,7 +40,7 @@ impl Slices {
         Slices { start_us, length_us: end_us.saturating_sub(start_us).max(1), count: count.max(1) }
     }
 
-    /// How many.
+    /// Returns how many slices there are.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -62,14 +62,14 @@ impl Slices {
         slice.min(self.count as u128 - 1) as usize
     }
 
-    /// The first moment of a slice; of the one behind the last, the end.
+    /// Returns the first moment of a slice; for an index after the last slice, the end.
     pub fn begin_us(&self, slice: usize) -> u64 {
         let passed = (slice as u128 * u128::from(self.length_us)).div_ceil(self.count as u128);
         self.start_us.saturating_add(passed as u64)
     }
 }
 
-/// Walks through slices as time goes on. Never back.
+/// Advances through slices with time. Never backwards.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cursor {
     slices: Slices,

@@ -11,7 +11,7 @@ pub struct ThreadMetrics {
     pub allocations: u64,
     /// Their requested bytes.
     pub bytes: u64,
-    /// Blocks that it freed, whoever had allocated them; frees that match no block are left out.
+    /// Blocks that it freed, whichever thread had allocated them; frees that match no block are not counted.
     pub frees: u64,
     /// Those of the blocks it freed that another thread had allocated.
     pub frees_of_others: u64,

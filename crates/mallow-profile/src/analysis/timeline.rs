@@ -5,7 +5,7 @@ use super::series::{Series, SeriesAggregator};
 use super::slices::{Cursor, Slices, Window};
 use crate::StackId;
 
-/// What happened in a slice of time.
+/// The events in a slice of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Allocations.
@@ -27,7 +27,7 @@ pub struct Slice {
 /// Memory over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Timeline {
-    /// Which stretch of time is sliced.
+    /// The period that is sliced.
     pub time: Slices,
     /// By slice.
     pub slices: Vec<Slice>,
@@ -35,11 +35,11 @@ pub struct Timeline {
     pub peak_us: u64,
     /// How many.
     pub peak_bytes: u64,
-    /// What the sites held.
+    /// The live blocks of sites.
     pub sites: Vec<TimelineSite>,
 }
 
-/// What a site held over time.
+/// The live blocks of a site over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimelineSite {
     /// The stack; none when none was taken.
@@ -50,8 +50,8 @@ pub struct TimelineSite {
     pub series: Series,
 }
 
-/// What a site held at the latest peak, by the aggregator's way: a peak only raises a number, and a site writes down what it held
-/// when it changes for the first time after it.
+/// The live blocks of a site at the latest peak, computed as in the aggregator: a peak only increments a number, and
+/// a site stores its live blocks when it changes for the first time after it.
 #[derive(Clone, Copy, Debug, Default)]
 struct AtPeak {
     serial: u64,

@@ -45,7 +45,7 @@ const JUDGED: usize = SLICES - SHARE_AT_END_PERCENT;
 /// Parts of the judged time, of which five are the second half.
 const PARTS: usize = 10;
 
-/// How a site's live set went.
+/// The trend of a site's live set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Verdict {
     /// The floor rose all the time up to the end: a leak, or a cache without a bound.
@@ -77,7 +77,7 @@ words! {
 }
 
 impl Verdict {
-    /// As people read it.
+    /// Returns it in words.
     pub fn sentence(self) -> &'static str {
         match self {
             Verdict::Growing => "growing steadily",
@@ -91,7 +91,7 @@ impl Verdict {
     }
 }
 
-/// What a verdict is made from.
+/// The data of a verdict.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trend {
     run: Slices,
@@ -110,7 +110,7 @@ pub struct TrendSite {
     pub counts: Counts,
 }
 
-/// What happened at a site, beside its levels.
+/// Counts of a site, beside its levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Allocations.
@@ -141,7 +141,7 @@ impl Counts {
 }
 
 impl Trend {
-    /// How a run from its first to its last moment is to be sliced.
+    /// Returns the slices of a run from its first to its last moment.
     pub fn slices(started_us: u64, ended_us: u64) -> Slices {
         Slices::new(started_us, ended_us, SLICES)
     }
@@ -157,7 +157,7 @@ impl Trend {
         self.counts.add(&site.counts);
     }
 
-    /// What happened beside the levels.
+    /// Returns the counts.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -229,7 +229,8 @@ impl Trend {
     }
 }
 
-/// By slice: the least that is live at any moment from the slice's end on; in the last slice, what is live at its end.
+/// By slice: the minimum of live bytes at any moment from the slice's end on; in the last slice, the live bytes at
+/// its end.
 fn floor_of(levels: &[Level]) -> Vec<u64> {
     let mut least = levels.last().map_or(0, |level| level.live);
     let mut floor = vec![least; levels.len()];
@@ -255,7 +256,7 @@ pub(super) struct TrendsAggregator {
     counts: Vec<Counts>,
 }
 
-/// What a block weighs: one of no bytes is still one.
+/// Returns the weight of a block: one of no bytes still counts as one.
 fn weight(block: &Block) -> u64 {
     block.size.max(1)
 }

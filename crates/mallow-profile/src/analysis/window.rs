@@ -76,7 +76,7 @@ impl WindowAggregator {
 
     #[inline]
     pub(super) fn died(&mut self, block: &Block, death: &Death) {
-        // What happens from the window's end on does not touch what was live then.
+        // Events from the window's end on do not change what was live then.
         if death.time_us >= self.window.to_us || block.born_us >= self.window.to_us {
             return;
         }

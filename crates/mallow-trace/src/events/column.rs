@@ -8,7 +8,7 @@ use crate::varint::{SHORT_MAX, short_varint};
 /// The longest entry of one event in one column, in bytes: a varint of 64 bits.
 const ENTRY_BYTES_MAX: usize = 10;
 
-/// A column. What lies behind `used` is room.
+/// A column. The bytes after `used` are free.
 #[derive(Debug)]
 pub(super) struct Column {
     bytes: Vec<u8>,

@@ -4,16 +4,16 @@ use super::predict::Predictor;
 use super::*;
 use crate::varint::{DecodeError, Reader};
 
-/// Takes events as they are decoded. Threads, stacks and blocks may be any number when the file was made by
-/// somebody else: whoever indexes by them checks first.
+/// Receives events as they are decoded. Indices of threads, stacks and blocks may be any number if another program
+/// wrote the file: check them before use.
 pub trait EventVisitor {
-    /// A successful allocating call. Gives the block's id: the one freed last, or the next new one.
+    /// A successful allocating call. Returns the block's id: the one freed last, or the next new one.
     fn alloc(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> u32;
     /// A free of a live block.
     fn free(&mut self, thread: u32, block: u32, time_us: u64);
-    /// A successful `realloc` of a live block; gives the new block's id.
+    /// A successful `realloc` of a live block; returns the new block's id.
     fn realloc(&mut self, thread: u32, block: u32, stack: u32, size: u64, time_us: u64) -> u32;
-    /// A successful `realloc` of a block whose allocation was not seen; gives the new block's id.
+    /// A successful `realloc` of a block whose allocation was not seen; returns the new block's id.
     fn realloc_unmatched(&mut self, thread: u32, stack: u32, size: u64, time_us: u64) -> u32;
     /// A free of a block whose allocation was not seen.
     fn free_unmatched(&mut self, thread: u32, time_us: u64);
@@ -21,7 +21,7 @@ pub trait EventVisitor {
     fn failed(&mut self, thread: u32, stack: u32, size: u64, time_us: u64);
 }
 
-/// Decodes one chunk's payload and gives the number of events. For many chunks, keep an [`EventDecoder`].
+/// Decodes one chunk's payload and returns the number of events. For many chunks, keep an [`EventDecoder`].
 pub fn decode_events(payload: &[u8], visitor: &mut impl EventVisitor) -> Result<u64, DecodeError> {
     EventDecoder::new().decode(payload, visitor)
 }
@@ -44,7 +44,7 @@ impl EventDecoder {
         EventDecoder { predictor: Predictor::new() }
     }
 
-    /// Decodes one chunk's payload and gives the number of events. After an error the visitor has seen the
+    /// Decodes one chunk's payload and returns the number of events. After an error the visitor has received the
     /// events before it.
     pub fn decode(&mut self, payload: &[u8], visitor: &mut impl EventVisitor) -> Result<u64, DecodeError> {
         let mut reader = Reader::new(payload);

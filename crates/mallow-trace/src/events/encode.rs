@@ -5,10 +5,10 @@ use super::predict::Predictor;
 use super::*;
 use crate::varint::{put, zigzag};
 
-/// Gathers one process's events, in the order in which they happened, into the payload of a chunk.
+/// Encodes one process's events, in the order in which they happened, into the payload of a chunk.
 ///
-/// Threads, blocks and stacks are plain indices: the dense thread index, the block id that the aggregator gave, the stack
-/// node's id (`u32::MAX` for none). Times are microseconds since the recording's start and may step back.
+/// Threads, blocks and stacks are plain indices: the dense thread index, the block id of the aggregator, the stack
+/// node's id (`u32::MAX` for none). Times are microseconds since the recording's start and may decrease.
 #[derive(Debug)]
 pub struct EventEncoder {
     predictor: Predictor,
@@ -32,7 +32,7 @@ impl Default for EventEncoder {
 impl EventEncoder {
     /// An empty chunk. Takes about 800 KiB, and what the columns need.
     pub fn new() -> EventEncoder {
-        /// Room is asked for as zeroed memory, which costs address space only until it is written.
+        /// Columns are allocated as zeroed memory, which uses only address space until it is written.
         const ROOM: usize = EVENTS_PER_CHUNK + EVENTS_PER_CHUNK / 16;
         EventEncoder {
             predictor: Predictor::new(),
@@ -92,7 +92,7 @@ impl EventEncoder {
         self.ops.push(FREE | time | BLOCK_LATEST << 5);
     }
 
-    /// A successful `realloc` of a live block, which gave `block_new`.
+    /// A successful `realloc` of a live block, which returned `block_new`.
     #[inline]
     pub fn realloc(
         &mut self,
@@ -181,7 +181,7 @@ impl EventEncoder {
         self.columns_mut().into_iter().for_each(|column| column.grow(room));
     }
 
-    /// Counts an event; names its thread if it changed; gives the op's time bits.
+    /// Counts an event; writes its thread if it changed; returns the op's time bits.
     #[inline(always)]
     fn begin(&mut self, thread: u32, time_us: u64) -> u8 {
         if self.events == self.room {

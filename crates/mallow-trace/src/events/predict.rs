@@ -5,7 +5,7 @@ const PLACES: usize = 1 << 15;
 /// Threads whose indices differ by this share a place.
 const CHANNELS: usize = 64;
 
-/// What is remembered of a stack.
+/// The history of a stack.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub(super) struct Memory {
@@ -19,7 +19,7 @@ pub(super) struct Memory {
     chunk: u32,
 }
 
-/// What is remembered of a thread.
+/// The history of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Channel {
     /// The latest allocation's stack.

@@ -23,10 +23,10 @@ pub(super) fn analyse<R: Read + Seek>(
     Ok(checked.events)
 }
 
-/// Numbers stacks anew.
+/// Renumbers stacks.
 pub(super) struct Feed<'a, S> {
     pub(super) sink: &'a mut S,
-    /// What a process's ids of stacks are higher by in the whole profile.
+    /// The offset of a process's stack ids in the whole profile.
     pub(super) stack_base: u32,
 }
 

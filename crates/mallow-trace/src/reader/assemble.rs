@@ -50,7 +50,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
-    // Nobody saw the end: the process lived at least as long as it allocated.
+    // The end was not seen: the process lived at least as long as it allocated.
     let last_us =
         summary.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
     profile.processes.push(Process {
@@ -70,7 +70,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
     });
 }
 
-/// The threads' metrics with their names. Indices are dense, so one far beyond the others is a damage.
+/// Returns the threads' metrics with their names. Indices are dense, so one far beyond the others is a damage.
 fn threads_of(summary: &Summary, names: BTreeMap<u32, ThreadName>) -> Vec<Thread> {
     let metrics = |thread: &mallow_profile::ThreadSummary| Thread {
         allocations: thread.allocations,

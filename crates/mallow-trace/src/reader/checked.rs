@@ -8,7 +8,7 @@ use std::io::{Read, Seek};
 
 pub(super) const NO_STACK: u32 = Aggregator::NO_STACK.0;
 
-/// Takes events whose stacks and blocks are known, and knows which blocks are live.
+/// Receives events whose stacks and blocks are valid, and knows which blocks are live.
 pub(super) trait Blocks: EventVisitor {
     fn is_live(&self, block: u32) -> bool;
 }
@@ -17,7 +17,7 @@ pub(super) trait Blocks: EventVisitor {
 pub(super) struct Checked<V> {
     pub(super) to: V,
     stack_count: u32,
-    /// Threads that the file names; most threads are first met in an event.
+    /// Threads that the file names; most threads first appear in an event.
     threads_listed: u64,
     pub(super) events: u64,
     pub(super) last_us: u64,

@@ -23,9 +23,9 @@ pub(super) struct ProcessParts {
     pub(super) samples: Vec<Sample>,
     pub(super) live_samples: Vec<LiveSample>,
     pub(super) summary: Option<Summary>,
-    /// Where its events are.
+    /// The offsets of its events.
     pub(super) events: Vec<u64>,
-    /// When the last event was, where they had to be replayed.
+    /// The time of the last event, if they had to be replayed.
     pub(super) last_event_us: u64,
 }
 
@@ -33,17 +33,17 @@ pub(super) struct ProcessParts {
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub(super) recording: Recording,
-    /// Where the profile came from, if from another tool's file.
+    /// The tool that wrote the profile, if it was imported.
     pub(super) origin: Option<Origin>,
     pub(super) end: Option<End>,
-    /// What the recorder knows that it did not see.
+    /// What the recorder knows to be missing.
     pub(super) unseen: Vec<String>,
     /// By the index in the chunks.
     pub(super) processes: BTreeMap<u32, ProcessParts>,
     pub(super) symbols: Vec<Symbols>,
     /// The first damaged chunk.
     pub(super) damaged: Option<u64>,
-    /// Where the file breaks off within a chunk.
+    /// The offset at which the file is truncated within a chunk.
     torn: Option<u64>,
 }
 
@@ -82,7 +82,7 @@ impl Parts {
     fn take<R: Read + Seek>(&mut self, place: &Place, scan: &mut Scan<R>) -> Result<(), DecodeError> {
         let header = &place.header;
         if header.kind == ChunkKind::EVENTS {
-            // Events stay where they are until somebody needs them.
+            // Events are not decoded until they are needed.
             self.processes.entry(header.process).or_default().events.push(place.offset);
             return Ok(());
         }

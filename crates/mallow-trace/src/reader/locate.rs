@@ -7,7 +7,7 @@ use mallow_profile::{Address, Location, LocationId, Module, ModuleId};
 use mallow_wire::shared::ADDRESS_TRUNCATED;
 use rustc_hash::FxHashMap;
 
-/// What a stack node's address is looked up by.
+/// The key by which a stack node's address is looked up.
 type Key = (u64, bool, u64);
 
 /// The profile's modules and locations while they are being gathered from all processes. Equal ones become one.
@@ -22,7 +22,7 @@ pub(super) struct Locations {
 }
 
 impl Locations {
-    /// Takes over what symbols said.
+    /// Adds the symbols of a chunk.
     pub(super) fn add_symbols(&mut self, symbols: &Symbols) {
         let modules: Vec<ModuleId> =
             symbols.modules.iter().map(|module| self.module(&module.path, &module.build_id)).collect();
@@ -97,7 +97,7 @@ impl Locations {
 
     fn location(&mut self, address: Address, mut frames: Vec<Frame>) -> LocationId {
         if frames.is_empty() {
-            // Every location has a frame, whatever a damaged table of symbols says.
+            // Every location has a frame, even if a table of symbols is damaged.
             frames.push(Frame { function: String::from("[unknown]"), ..Frame::default() });
         }
         if let Some(&id) = self.location_ids.get(&address)
@@ -114,10 +114,10 @@ impl Locations {
     }
 }
 
-/// The module that a node's address was in: of those that were mapped there, the one met last, but not
+/// Returns the module that contained a node's address: of those that were mapped there, the one seen last, but not
 /// after the node.
 fn module_at<'a>(node: &StackNode, modules: &'a [MappedModule]) -> Option<&'a MappedModule> {
-    // A return address may lie behind the module's last byte, when the call was its last instruction.
+    // A return address may be after the module's last byte, if the call was its last instruction.
     let avma = if node.exact { node.avma } else { node.avma.wrapping_sub(1) };
     modules
         .iter()
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(path(0x1800, false, 0), Some("/old.so"));
         assert_eq!(path(0x1800, false, 1), Some("/old.so"));
         assert_eq!(path(0x1800, false, 2), Some("/new.so"));
-        // A return address right behind a module belongs to it; a program counter there does not.
+        // A return address right after a module belongs to it; a program counter there does not.
         assert_eq!(path(0x2000, false, 1), Some("/old.so"));
         assert_eq!(path(0x2000, true, 1), Some("/next.so"));
         assert_eq!(path(0x3001, false, 1), None);

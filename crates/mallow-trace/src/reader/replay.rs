@@ -9,13 +9,13 @@ use mallow_base::Micros;
 use mallow_profile::{Aggregator, ReallocAttribution};
 use std::io::{Read, Seek};
 
-/// What came of replaying one process.
+/// The result of replaying one process.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Replay {
     pid: u32,
     pub(super) events: u64,
     pub(super) last_us: u64,
-    /// Where the events made no sense.
+    /// The offset at which the events became invalid.
     stopped: Option<u64>,
 }
 
@@ -33,8 +33,8 @@ impl Replay {
     }
 }
 
-/// Gives every process its metrics: those whose sums are missing, and all of them when the sums were
-/// attributed in another way than is wanted.
+/// Computes the missing sums of processes, and all sums if reallocations were attributed in another way than is
+/// requested.
 pub(super) fn add_up_missing<R: Read + Seek>(
     scan: &mut Scan<R>,
     parts: &mut Parts,

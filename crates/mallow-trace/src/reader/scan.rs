@@ -5,23 +5,24 @@ use crate::{CHUNK_HEADER_BYTES, ChunkHeader, ChunkKind, FILE_HEADER_BYTES, FLAG_
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 
-/// Above this, decompression grows with what comes out, since a chunk's header may promise anything.
+/// Above this, the buffer grows with the decompressed bytes, since a chunk's header may claim any size.
 const RAW_BYTES_RESERVED_MAX: usize = 16 << 20;
 
-/// What all chunks may unpack to that stay in memory, for each byte of the file: those of real traces have a tenth of it.
+/// The maximal size of all chunks that stay in memory, for each byte of the file: those of real traces have a tenth
+/// of it.
 const RAW_PER_STORED_MAX: u64 = 64;
-/// What they may unpack to in any file.
+/// The size that is allowed in any file.
 const RAW_BYTES_ALLOWED: u64 = 16 << 20;
 
-/// How many bytes of a foreign file are looked at to name it.
+/// How many bytes of a foreign file are read to recognise it.
 const LOOK_BYTES: u64 = 64;
 
-/// What stands at a place of the file.
+/// The contents at an offset of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// An intact chunk, whose payload is now in the buffer.
     Chunk(Place),
-    /// A chunk that does not match its checksum. The walk goes on behind it.
+    /// A chunk that does not match its checksum. The scan continues after it.
     Damaged(Place),
     /// Fewer bytes than a chunk, or than the chunk there promises. The walk is over.
     Torn(u64),

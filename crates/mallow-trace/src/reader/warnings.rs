@@ -42,7 +42,7 @@ impl Parts {
         )
     }
 
-    /// What a trace that is not closed lacks.
+    /// Returns what an unfinished trace lacks.
     fn missing(&self) -> Vec<&'static str> {
         let mut missing = Vec::new();
         if self.symbols.is_empty() {

@@ -146,7 +146,7 @@ pub(crate) enum LowCommand {
                             The result goes to stderr, with --json to stdout, with -o to the file."
     )]
     Stat(LowStat),
-    /// Run a command, or look at a process, and sample where processors spend their time
+    /// Sample where CPU time is spent, in a command or a running process
     #[command(
         after_help = "Examples:\n  mallow cpu ./app --rows 1000\n  mallow cpu --off-cpu --pid 4242 --duration 10s\n\n\
                             The summary goes to stderr; the program keeps its stdin, stdout and exit status."
@@ -160,7 +160,7 @@ pub(crate) enum LowCommand {
     /// Show what changed between two profiles
     #[command(
         after_help = "Examples:\n  mallow diff before.mallow after.mallow --metric bytes\n  mallow diff before.mallow after.mallow --fail-on 'allocations>+1%'\n\n\
-                            Differences are after minus before: what became more has a plus."
+                            Differences are after minus before: an increase has a plus."
     )]
     Diff(LowDiff),
     /// Draw what allocated as a flame graph, or what changed between two profiles
@@ -180,40 +180,40 @@ pub(crate) enum LowCommand {
         after_help = "Examples:\n  mallow export app.4242.mallow --format pprof -o app.pb.gz\n  mallow export --format folded --metric peak | sort"
     )]
     Export(LowExport),
-    /// Run a project's allocation tests and hold them against their baselines
+    /// Run a project's allocation tests and compare them with their baselines
     #[command(
         after_help = "Examples:\n  mallow check tests/allocations --only 'test_http*'\n  mallow check tests/allocations --update\n\n\
                             The result goes to stdout, with -o to the file; progress goes to stderr."
     )]
     Check(LowCheck),
     #[cfg(feature = "soak")]
-    /// Load a server, look at its memory, and say whether it leaks, and where
+    /// Load-test a server and check it for leaks
     #[command(
         after_help = "Examples:\n  mallow soak --url http://127.0.0.1:8080/ -- ./server --port 8080\n  mallow soak --url http://127.0.0.1:8080/ --for 8h --svg soak.svg ./server\n\n\
-                            The verdict goes to stdout; progress goes to stderr. Exit code 1 says that it leaks, 3 that \
-                            it cannot be told."
+                            The verdict goes to stdout; progress goes to stderr. Exit code 1 means a leak, 3 that \
+                            it is undecided."
     )]
     Soak(Box<LowSoak>),
-    /// Time commands in turns and say which is faster, how sure that is, and why
+    /// Benchmark commands: which is faster, how certain that is, and why
     #[command(
         after_help = "Examples:\n  mallow bench './app-before data.csv' './app-after data.csv'\n  mallow bench --explain --fail-on 'wall>+3%' './app-before' './app-after'\n\n\
                             The result goes to stdout; progress goes to stderr. A command line of hyperfine works as it is."
     )]
     Bench(Box<LowBench>),
-    /// Show what lies in a managed heap and who retains it, from a snapshot
+    /// Show the objects of a managed heap and what retains them, from a snapshot
     #[command(
         after_help = "Examples:\n  mallow heap dump.json --class Session\n  mallow heap dump.hprof --flamegraph held.svg"
     )]
     Heap(LowHeap),
-    /// Tell from a log of Ruby's gc_tracer whether objects or native memory grow
+    /// Decide from a log of Ruby's gc_tracer whether objects or native memory grow
     #[command(
         after_help = "Examples:\n  mallow gc-log gc_trace.log --svg gc_trace.svg\n  mallow gc-log gc_trace.log --requests served --json"
     )]
     GcLog(LowGcLog),
-    /// Show the version with its commit, its target and what it reads and counts by
+    /// Show the version with its commit, its target, and the versions of formats and counting rules
     #[command(after_help = "Examples:\n  mallow version\n  mallow version --json")]
     Version(LowVersion),
-    /// Print what completes mallow's words in a shell
+    /// Print a shell's completion script
     #[command(
         hide = true,
         after_help = "Examples:\n  mallow completions bash > mallow.bash\n  mallow completions zsh > _mallow"

@@ -17,10 +17,10 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
-/// Slots of each processor: what comes in a second and more, if nobody reads.
+/// Slots of each CPU: for a second and more without a reader.
 const SLOTS_EACH: u32 = 512;
 const SLOTS_MAX: u32 = 8192;
-/// Room of a slot: a page that is looked at, and frames.
+/// Room of a slot: a page for reading, and frames.
 const ROOM_BYTES: u32 = 16 << 10;
 
 /// A process that has events of its own.
@@ -33,22 +33,22 @@ struct Process {
     events: Vec<Event>,
 }
 
-/// Those that have asked.
+/// The processes that have requested events.
 pub(crate) struct Adopted {
     pub(crate) memory: Memory,
     asks: OwnedFd,
-    /// It is open as long as somebody may ask.
+    /// It is open as long as a process may send a request.
     wakes: OwnedFd,
     processes: Vec<Process>,
     /// The numbers of their events, in order; an event that has ended may still have records in a ring.
     ids: Vec<u64>,
-    /// What events could not write that have ended.
+    /// Samples that ended events could not write.
     lost: u64,
     /// Why the last one was refused that was.
     refused: Option<io::Error>,
 }
 
-/// What processes that ask are given.
+/// What processes that send a request get.
 pub(crate) struct Given<'a> {
     pub(crate) wanted: &'a Wanted,
     pub(crate) granted: &'a Granted,
@@ -58,7 +58,7 @@ pub(crate) struct Given<'a> {
 }
 
 impl Adopted {
-    /// Nobody has asked.
+    /// Without any request.
     pub(crate) fn new(processors: usize) -> io::Result<Adopted> {
         let slots = (processors as u32).saturating_mul(SLOTS_EACH).clamp(SLOTS_EACH, SLOTS_MAX);
         let head = Head { period_ns: 1, tick_ns: 1, filters: own_filters(), way: BY_EVENTS };
@@ -73,12 +73,12 @@ impl Adopted {
         (WAKE_VARIABLE, format!("/proc/{}/fd/{}", std::process::id(), self.wakes.as_raw_fd()))
     }
 
-    /// Can be read when somebody asks.
+    /// Becomes readable when a process sends a request.
     pub(crate) fn asks(&self) -> &OwnedFd {
         &self.asks
     }
 
-    /// Answers those that have asked.
+    /// Answers pending requests.
     pub(crate) fn answer(&mut self, given: &Given<'_>) {
         let mut bytes = [0; 64];
         while rustix::io::read(&self.asks, &mut bytes).is_ok_and(|read| read > 0) {}
@@ -163,7 +163,7 @@ impl Adopted {
         self.processes.iter().any(|process| process.pid == pid && is_within(process))
     }
 
-    /// A process has ended, or executes another program. Gives the regions that were its.
+    /// A process has ended, or executes another program. Returns its regions.
     pub(crate) fn gone(&mut self, pid: u32, time_ns: u64) -> Vec<u32> {
         let is_it = |process: &Process| process.pid == pid && process.since_ns <= time_ns;
         let its = self.processes.iter().filter(|it| is_it(it));
@@ -173,7 +173,7 @@ impl Adopted {
         regions
     }
 
-    /// The region of a process that has ended and had no events, if it had one.
+    /// Returns the region of a process that has ended and had no events, if it had one.
     pub(crate) fn region_without_events(&self, pid: u32) -> Option<u32> {
         let mut numbered = self.memory.regions().iter().zip(0..);
         let is_sampled = |number| self.processes.iter().any(|process| process.region == number);
@@ -182,13 +182,13 @@ impl Adopted {
             .map(|(_, number)| number)
     }
 
-    /// Stops all events; what comes from then on nobody reads.
+    /// Stops all events; later samples are not read.
     pub(crate) fn stop(&mut self) {
         self.memory.header().is_over.store(1, Ordering::Relaxed);
         self.release(|_| true);
     }
 
-    /// What events with a signal could not write.
+    /// Returns how many samples events with a signal could not write.
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }

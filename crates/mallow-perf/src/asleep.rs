@@ -12,7 +12,7 @@ pub(crate) struct Asleep {
     pub(crate) tid: u32,
     pub(crate) ip: u64,
     pub(crate) sp: u64,
-    /// What lies above its stack pointer.
+    /// The stack above its stack pointer.
     pub(crate) stack: Vec<u8>,
     /// The kernel's functions that wait, innermost first, with how far in each: for root only.
     pub(crate) kernel: Vec<(String, u64)>,
@@ -60,7 +60,7 @@ fn kernel_frame(line: &str) -> Option<(String, u64)> {
     Some((name.to_owned(), u64::from_str_radix(offset, 16).ok()?))
 }
 
-/// How often it gave a processor up.
+/// Returns how often it left a CPU.
 fn switches(pid: u32, tid: u32) -> Option<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/task/{tid}/status")).ok()?;
     let count = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)?.trim().parse().ok());

@@ -13,7 +13,7 @@ use sys::bindings::{self, perf_event_attr};
 /// Registers that unwinding begins with, by the kernel's numbers: the one in which `vfork` keeps its return address, frame pointer, stack
 /// pointer, instruction pointer; and the one in which a JVM's interpreter has its bytecode.
 const REGISTERS: u64 = 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 21;
-/// What a sample holds, in the kernel's names.
+/// The fields of a sample, in the kernel's names.
 const SAMPLE: u64 = (bindings::PERF_SAMPLE_IDENTIFIER
     | bindings::PERF_SAMPLE_IP
     | bindings::PERF_SAMPLE_TID
@@ -22,10 +22,11 @@ const SAMPLE: u64 = (bindings::PERF_SAMPLE_IDENTIFIER
     | bindings::PERF_SAMPLE_REGS_USER
     | bindings::PERF_SAMPLE_STACK_USER) as u64;
 
-/// When nobody asks for an event: what processors count, else the kernel's timer, as in most virtual machines.
+/// The default events: cycles if the processor counts them, otherwise the kernel's timer, as in most virtual
+/// machines.
 const USUAL: [&str; 2] = ["cycles", "cpu-clock"];
 
-/// How often a sample is made.
+/// The sampling rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
     /// So often in a second of a processor.
@@ -34,14 +35,14 @@ pub enum Rate {
     Every(u64),
 }
 
-/// What is wanted of each event.
+/// The requested events.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// What makes samples; none for the usual.
+    /// The event that triggers samples; `None` for the default.
     pub(crate) event: Option<Counted>,
     pub(crate) rate: Rate,
     pub(crate) stack_bytes: u32,
-    /// Whether threads are noted that give up a processor, and that get one.
+    /// Whether context switches are recorded.
     pub(crate) off_cpu: bool,
     /// Sampling begins when the process executes a program.
     pub(crate) on_exec: bool,
@@ -49,26 +50,26 @@ pub(crate) struct Wanted {
     pub(crate) wake_bytes: u32,
 }
 
-/// What could be had.
+/// The events that the kernel granted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Granted {
     pub(crate) event: Counted,
     pub(crate) kernel_seen: bool,
 }
 
-/// What an event is for.
+/// The purpose of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Where the time goes.
+    /// CPU time.
     Samples,
-    /// Where a processor is given up.
+    /// Leaving a CPU, with a stack.
     Waits,
-    /// When it is given up, and when there is one again: records without stacks.
+    /// Leaving and getting a CPU: records without stacks.
     Switches,
 }
 
 impl Purpose {
-    /// Each, in the order in which what comes at one moment is handed on.
+    /// All, in the order in which records of one moment are processed.
     pub(crate) const ALL: [Purpose; 3] = [Purpose::Samples, Purpose::Waits, Purpose::Switches];
 }
 
@@ -133,8 +134,8 @@ fn attributes(wanted: &Wanted, granted: &Granted, purpose: Purpose) -> perf_even
     attr
 }
 
-/// How records of these events are read: a sample begins with its event, address, process and thread, and time; other records end with
-/// process and thread, time and event.
+/// Returns how records of these events are parsed: a sample begins with its event, address, process and thread, and
+/// time; other records end with process and thread, time and event.
 pub(crate) fn parse_info(granted: &Granted) -> RecordParseInfo {
     let chain = if granted.kernel_seen { SampleFormat::CALLCHAIN } else { SampleFormat::empty() };
     RecordParseInfo {
@@ -178,7 +179,8 @@ fn opened(attr: &mut perf_event_attr, purpose: Purpose, thread: i32, processor: 
     Ok(Event { file: unsafe { OwnedFd::from_raw_fd(file) }, purpose })
 }
 
-/// Opens an event for a process that handles the signal of it, and for all of its threads to come. It makes samples alone; no other program has it.
+/// Opens an event with a signal for a process that handles it, and for all of its later threads. It takes samples
+/// only; no other program inherits it.
 pub(crate) fn open_with_signal(
     wanted: &Wanted,
     granted: &Granted,
@@ -232,7 +234,7 @@ impl Event {
     }
 }
 
-/// Finds out what can be had, by trying: hardware before the timer, with the kernel before without.
+/// Finds out what the kernel grants, by trying: hardware before the timer, with the kernel before without.
 pub(crate) fn grant(wanted: &Wanted, thread: i32, pid: Option<u32>) -> Result<Granted, PerfError> {
     let usual = || USUAL.iter().filter_map(|name| Counted::named(name).ok()).collect();
     let events = wanted.event.clone().map_or_else(usual, |event| vec![event]);
@@ -254,7 +256,7 @@ pub(crate) fn grant(wanted: &Wanted, thread: i32, pid: Option<u32>) -> Result<Gr
     Err(refused(&last, pid, wanted.event.as_ref()))
 }
 
-/// Threads give up processors in the kernel.
+/// Threads leave CPUs in the kernel.
 fn may_see_waits(wanted: &Wanted, granted: Granted, thread: i32) -> Result<Granted, PerfError> {
     let is_seen = || granted.kernel_seen && open(wanted, &granted, Purpose::Waits, thread, -1).is_ok();
     if wanted.off_cpu && !is_seen() {

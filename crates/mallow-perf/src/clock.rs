@@ -3,7 +3,7 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// How long nobody looks at the rings, at most.
+/// The maximal time between two reads of the rings.
 pub(crate) const PAUSE: Duration = Duration::from_millis(40);
 /// The same where processes are read, which end.
 pub(crate) const PAUSE_READING: Duration = Duration::from_millis(10);

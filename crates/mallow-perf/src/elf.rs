@@ -16,9 +16,9 @@ use std::sync::Arc;
 /// A section's bytes.
 pub(crate) type Bytes = Arc<[u8]>;
 
-/// How many bytes behind the call that makes a thread its code begins at most.
+/// How many bytes after the call that creates a thread its code begins at most.
 const CLONE_BYTES: u64 = 16;
-/// How many bytes behind the entry point still belong to the function that begins there.
+/// How many bytes after the entry point still belong to its function.
 const ENTRY_BYTES: u64 = 0x40;
 
 /// A file with code in it.
@@ -31,11 +31,11 @@ pub(crate) struct Binary {
     sections: ExplicitModuleSectionInfo<Bytes>,
     /// Its build id; empty when it has none.
     pub(crate) build_id: Vec<u8>,
-    /// Where it starts, as stated in the file; 0 if it does not.
+    /// Its entry point, as stated in the file; 0 if it has none.
     entry: u64,
     /// musl has no tables for the function in which its threads begin.
     is_musl: bool,
-    /// What a JVM's library exports for its debugger, at addresses as stated in the file.
+    /// A JVM library's exports for its debugger, at addresses as stated in the file.
     pub(crate) jvm: Option<Exports>,
 }
 
@@ -117,13 +117,14 @@ impl Binary {
         Some(segment.svma.wrapping_sub(segment.file.start).wrapping_add(offset))
     }
 
-    /// What the unwinder needs of a mapping whose first byte is at `svma` as stated in the file.
+    /// Returns the unwinder's input for a mapping whose first byte is at `svma` as stated in the file.
     pub(crate) fn module(&self, mapped: Range<u64>, svma: u64) -> Module<Bytes> {
         let base_avma = mapped.start.wrapping_sub(svma).wrapping_add(self.base_svma);
         Module::new(String::new(), mapped, base_avma, self.sections.clone())
     }
 
-    /// Returns whether a program or a thread starts here: at the entry point, or in a function whose tables say that nobody called it.
+    /// Returns whether a program or a thread starts here: at the entry point, or in a function whose unwind tables
+    /// mark it as outermost.
     pub(crate) fn start(&self, svma: u64) -> Start {
         let is_entry =
             self.entry != 0 && (self.entry..self.entry.saturating_add(ENTRY_BYTES)).contains(&svma);
@@ -134,14 +135,14 @@ impl Binary {
         }
     }
 
-    /// Returns whether here, behind the call that makes a thread, its code is about to start: without tables, because they would be wrong for one
-    /// of the two that come back, and right before code that nobody called.
+    /// Returns whether this is just after the call that creates a thread, where its code is about to start. There are
+    /// no tables here, because they would be wrong for one of the two that return.
     pub(crate) fn is_behind_clone(&self, svma: u64) -> bool {
         self.caller(svma).is_none()
             && (1..=CLONE_BYTES).any(|bytes| self.caller(svma.saturating_add(bytes)) == Some(Caller::None))
     }
 
-    /// Returns whether here, as in `vfork`, the caller is in a register, because the stack is somebody else's too.
+    /// Returns whether the caller is in a register here, as in `vfork`, because the stack is shared.
     pub(crate) fn has_caller_in_register(&self, svma: u64) -> bool {
         self.caller(svma) == Some(Caller::InDi)
     }
@@ -151,7 +152,7 @@ impl Binary {
         self.caller(svma) == Some(Caller::Interrupted)
     }
 
-    /// What the tables say of the caller; none if they say nothing.
+    /// Returns the caller according to the tables; `None` if there is no entry.
     fn caller(&self, svma: u64) -> Option<Caller> {
         let sections = &self.sections;
         let bases = BaseAddresses::default()
@@ -200,21 +201,21 @@ fn caller_of<'a, S: UnwindSection<Slice<'a>>>(
     })
 }
 
-/// Whether a program or a thread starts somewhere.
+/// Whether a program or a thread starts at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Start {
     Here,
-    /// Nobody says.
+    /// Unknown.
     Perhaps,
     No,
 }
 
-/// Where a function's caller is.
+/// Where a function's return address is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Caller {
     /// There is none.
     None,
-    /// In a register, with nothing on the stack.
+    /// In a register, not on the stack.
     InDi,
     /// It was interrupted by a signal.
     Interrupted,
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(binary.svma_at(0, 0x1000), Some(0));
     }
 
-    /// Where libc's function is back from its system call, as stated in libc's file.
+    /// Returns where libc's function returns from its system call, as stated in libc's file.
     fn behind_call(libc: &[u8], function: &str) -> u64 {
         let file = object::File::parse(libc).unwrap();
         let symbol = file.dynamic_symbols().find(|symbol| symbol.name() == Ok(function)).unwrap();

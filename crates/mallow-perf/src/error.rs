@@ -19,14 +19,14 @@ pub enum PerfError {
     /// Something else that the system refused.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was to be done.
+        /// What failed.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
 }
 
-/// The sentence for a refused event; `asked` is one that somebody asked for.
+/// Returns the sentence for a refused event; `asked` is set if the user requested it.
 pub(crate) fn refused(cause: &io::Error, pid: Option<u32>, asked: Option<&Event>) -> PerfError {
     const ESRCH: i32 = 3;
     const NO_COUNTER: [i32; 4] = [2, 6, 19, 95];

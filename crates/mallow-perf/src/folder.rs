@@ -37,28 +37,28 @@ use rustc_hash::FxHashMap;
 /// Mappings of which code may be fetched.
 const PROT_EXEC: u32 = 4;
 
-/// What samples stand for.
+/// The meaning of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// What makes them, by perf's name.
+    /// The event that triggers them, by perf's name.
     pub event: String,
     /// Whether their period is in nanoseconds.
     pub is_time: bool,
-    /// How many a second of a processor were asked for.
+    /// The requested samples per second and CPU.
     pub frequency_hz: Option<u64>,
-    /// How much of a stack is copied at most.
+    /// The maximal number of stack bytes per sample.
     pub stack_bytes: usize,
-    /// Whether what the kernel does is seen.
+    /// Whether kernel functions are seen.
     pub kernel_seen: bool,
-    /// Whether time off the processors is measured.
+    /// Whether off-CPU time is measured.
     pub off_cpu: bool,
-    /// Whether single samples are left out, for long runs.
+    /// Whether single samples are omitted, for long runs.
     pub summary_only: bool,
-    /// Whether the kernel is the one that runs now, so that its list of functions is true.
+    /// Whether it is the running kernel, so that its list of functions is valid.
     pub is_our_kernel: bool,
-    /// Whether it was on this machine, where lists of code that programs made still lie.
+    /// Whether it was on this machine, where perf maps may still exist.
     pub is_our_machine: bool,
-    /// Whether records come while their processes run, so that what these hold may be read.
+    /// Whether records come while their processes run, so that their memory can be read.
     pub is_now: bool,
 }
 
@@ -67,9 +67,9 @@ pub struct Origin {
 pub struct Mapped {
     /// Its first address.
     pub start: u64,
-    /// The address behind it.
+    /// The end of its range.
     pub end: u64,
-    /// Where in the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// The file.
     pub path: String,
@@ -103,7 +103,7 @@ pub struct Folder {
     origin: Origin,
     running: FxHashMap<u32, Running>,
     processes: Vec<CpuProcess>,
-    /// The files in which processes tell of the code that they make, by the process's number.
+    /// The jitdump files of processes, by pid.
     dumps: FxHashMap<u32, String>,
     threads: Vec<CpuThread>,
     shared: Unwinding,
@@ -112,13 +112,14 @@ pub struct Folder {
     sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
     waits: Waits,
     pub(crate) scripts: ScriptLogs,
-    /// Processes in which an interpreter is mapped, by their index: how many samples they have, and none once somebody looks into them.
+    /// Processes in which an interpreter is mapped, by their index: how many samples they have, and none once script
+    /// frames are read there.
     interpreters: FxHashMap<u32, Option<u64>>,
     without_lines: WithoutLines,
-    /// The kernel's own functions that give a processor up: every wait begins there.
+    /// The kernel's scheduler functions: every wait begins there.
     scheduler: std::ops::Range<u64>,
     kernel: KernelNames,
-    /// A stack has had a frame of the kernel's.
+    /// Whether a stack had a kernel frame.
     sees_kernel: bool,
     quality: Quality,
     first_ns: Option<u64>,
@@ -126,7 +127,7 @@ pub struct Folder {
     frames: Vec<Place>,
 }
 
-/// What came of the records.
+/// The results.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// The profile, without names of functions in files.
@@ -199,7 +200,7 @@ impl Folder {
         self.quality.samples
     }
 
-    /// A thread is about to give its processor up; the sample says where.
+    /// A thread is about to leave its CPU; the sample has its stack.
     pub fn waits(&mut self, sample: &SampleRecord<'_>, time_ns: u64) {
         if let Some((thread, stack)) = self.stack_of(sample, time_ns, true) {
             self.waits.stack(sample.tid.unwrap_or(0) as u32, thread, stack, time_ns);
@@ -223,7 +224,7 @@ impl Folder {
         self.waits.off(asleep.tid, thread, true, time_ns);
     }
 
-    /// A thread has given its processor up, or has one again.
+    /// A thread has left its CPU, or runs again.
     pub fn switched(&mut self, record: &ContextSwitchRecord, pid: u32, tid: u32, time_ns: u64) {
         match record {
             ContextSwitchRecord::Out { preempted, .. } => {
@@ -243,7 +244,7 @@ impl Folder {
         self.add(wait.began_ns, wait.thread, wait.stack, wait.totals(until_ns));
     }
 
-    /// What is waited for when the recording ends was waited for until then.
+    /// Waits that are not over when the recording ends count until then.
     pub fn end(&mut self, time_ns: u64) {
         for wait in self.waits.rest() {
             self.waited(wait, time_ns);
@@ -410,7 +411,7 @@ impl Folder {
         is_wait: bool,
     ) -> Option<(ThreadIndex, Option<mallow_stacks::StackId>)> {
         let (thread, process, kernel) = self.unwound_sample(sample, time_ns)?;
-        // How a processor is given up is the same for all waits.
+        // The scheduler's frames are the same for all waits.
         let inside = kernel.iter().take_while(|address| is_wait && self.scheduler.contains(&(**address - 1)));
         let kernel = &kernel[inside.count()..];
         let frames = std::mem::take(&mut self.frames);
@@ -465,7 +466,7 @@ impl Folder {
             })
         });
         let Some(running) = self.running.get_mut(&pid) else { return };
-        // An `exec` throws the old program's memory away before it says so.
+        // An `exec` unmaps the old program before its record.
         let has_stack = sample.user_stack.as_ref().is_none_or(|(_, used)| *used > 0);
         let is_inside =
             has_stack && registers.as_ref().is_some_and(|registers| running.space.has(registers.ip));
@@ -531,7 +532,7 @@ impl Folder {
             blocked: self.origin.off_cpu,
             switches: self.origin.off_cpu,
         };
-        // A wait comes when it is over, and stands where it began.
+        // A wait is recorded when it is over, and has the time of its beginning.
         self.samples.sort_by_key(|sample| sample.time_ns);
         let sums: Vec<Sum> =
             self.sums.into_iter().map(|((thread, stack), totals)| Sum { thread, stack, totals }).collect();
@@ -580,7 +581,7 @@ fn without_idle(mut profile: CpuProfile) -> CpuProfile {
     profile
 }
 
-/// This machine's name and its kernel's release, by which a recording says where it was made.
+/// Returns this machine's name and its kernel's release, by which a recording says where it was made.
 pub fn machine() -> Option<(String, String)> {
     let uname = rustix::system::uname();
     Some((uname.nodename().to_str().ok()?.to_owned(), uname.release().to_str().ok()?.to_owned()))

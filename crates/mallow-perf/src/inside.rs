@@ -11,25 +11,25 @@ use mallow_launch::Preload;
 use mallow_wire::timers::{ASKED, Header, IS_CUT, IS_LATE, SCRIPT};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How the library's file name begins.
+/// The first part of the library's file name.
 const LIBRARY_NAME_START: &str = "libmallow_timers";
 
-/// What is put into the command.
+/// Returns what is preloaded into the command.
 pub(crate) fn preload<'a>(library: &'a [u8], variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
     Preload { name_start: LIBRARY_NAME_START, library, variables }
 }
 
-/// What is preloaded, from our side.
+/// Our side of the preloaded library.
 pub(crate) struct Inside {
     pub(crate) adopted: Adopted,
     joins: Joins<Unfinished>,
-    /// Processes that write down what code they make, since we asked.
+    /// Processes that write perf maps on our request.
     pub(crate) asked: Vec<u32>,
     sentences: Vec<String>,
     cut: u64,
 }
 
-/// What a handler left, as a slot has it.
+/// Returns the handler's data in a slot.
 pub(crate) fn note_of(taken: &Taken) -> ScriptNote {
     let note = taken.note;
     ScriptNote {
@@ -59,13 +59,13 @@ impl Inside {
                     });
                 }
                 ASKED => self.asked.push(taken.note.pid),
-                // Nobody of ours wrote it.
+                // No process of ours wrote it.
                 _ => {}
             }
         }
     }
 
-    /// A sample; false when it is one that counts as ever.
+    /// Processes a sample; returns false if it is an ordinary one.
     pub(crate) fn sample(&mut self, folder: &mut Folder, sample: &SampleRecord<'_>, time_ns: u64) -> bool {
         let (pid, tid) = (sample.pid.unwrap_or(0) as u32, sample.tid.unwrap_or(0) as u32);
         if !sample.id.is_some_and(|id| self.adopted.has(id)) {
@@ -95,7 +95,7 @@ impl Inside {
                 regions.extend(self.adopted.region_without_events(pid as u32));
             }
             for region in regions {
-                // One of a runtime whose frames are not read was not looked at so far.
+                // A process of an unsupported runtime was not checked so far.
                 folder.scripts.read(region, &self.adopted.memory);
                 self.sentences.extend(folder.scripts.forget(region, pid as u32));
                 self.adopted.memory.free(region);
@@ -115,7 +115,7 @@ impl Inside {
         self.sentences.extend(folder.scripts.sentences(pid_of));
     }
 
-    /// What the profile does not show.
+    /// Returns what the profile does not show.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = self.sentences.clone();
         let count = |of: fn(&Header) -> &AtomicU64| of(self.adopted.memory.header()).load(Ordering::Relaxed);

@@ -7,18 +7,18 @@
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
-/// What a handler left.
+/// The data of a signal handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ScriptNote {
     pub(crate) time_ns: u64,
     pub(crate) ip: u64,
     pub(crate) sp: u64,
     pub(crate) region: u32,
-    /// The keys of the script's frames, innermost first; none where the signal came late, or they could not be read.
+    /// The keys of the script's frames, innermost first; `None` if the signal came late, or they could not be read.
     pub(crate) frames: Option<Vec<u64>>,
 }
 
-/// Samples and what handlers left, until they have met. `S` is a sample.
+/// Samples and handlers' data that are not matched yet. `S` is a sample.
 pub(crate) struct Joins<S> {
     threads: FxHashMap<u32, Thread<S>>,
     /// Samples whose script's frames are not known.
@@ -52,7 +52,7 @@ impl<S> Joins<S> {
         self.threads.entry(tid).or_insert_with(|| Thread { samples: VecDeque::new(), notes: VecDeque::new() })
     }
 
-    /// A sample. Those of a thread come in the order of time.
+    /// Adds a sample. Those of a thread come in the order of time.
     pub(crate) fn sample(&mut self, tid: u32, moment: Moment, sample: S) -> Option<Met<S>> {
         let thread = self.thread(tid);
         while thread.notes.front().is_some_and(|note| note.time_ns < moment.time_ns) {
@@ -67,7 +67,7 @@ impl<S> Joins<S> {
         Some((sample, note))
     }
 
-    /// What a handler left. Those of a thread come in the order of time.
+    /// Adds a handler's data. Those of a thread come in the order of time.
     pub(crate) fn note(&mut self, tid: u32, note: ScriptNote, mut met: impl FnMut(Met<S>)) {
         let thread = self.thread(tid);
         let mut missing = 0;
@@ -104,7 +104,7 @@ impl<S> Joins<S> {
 }
 
 fn of_moment(note: &ScriptNote, moment: Moment) -> Option<ScriptNote> {
-    /// A call of the system that begins anew when the handler has run stands in front of itself meanwhile.
+    /// A restarted system call has the address of its instruction while the handler runs.
     const SYSCALL_BYTES: u64 = 2;
     let is_there = note.ip == moment.ip || note.ip.wrapping_add(SYSCALL_BYTES) == moment.ip;
     (is_there && note.sp == moment.sp && note.frames.is_some()).then(|| note.clone())

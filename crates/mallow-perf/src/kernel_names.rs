@@ -55,7 +55,8 @@ fn kernel_names() -> CodeNames {
     CodeNames::sorted(list.lines().filter_map(kernel_line).collect())
 }
 
-/// Where the kernel's scheduler lies, as far as we may see it: by the marks with which it finds out itself what a thread waits in.
+/// Returns the range of the kernel's scheduler, if it is visible: by the symbols with which the kernel itself finds
+/// out what a thread waits in.
 pub(crate) fn scheduler() -> std::ops::Range<u64> {
     let list = fs::read_to_string("/proc/kallsyms").unwrap_or_default();
     let mark = |name: &str| {
@@ -75,7 +76,7 @@ pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
     list.lines().filter_map(kernel_line).any(is_it)
 }
 
-/// `ffffffff81000000 T _text`, with the module behind a tab. Addresses are 0 for whom they are hidden from.
+/// `ffffffff81000000 T _text`, with the module after a tab. Hidden addresses are 0.
 fn kernel_line(line: &str) -> Option<(u64, Option<u64>, String)> {
     let mut words = line.split_whitespace();
     let start = u64::from_str_radix(words.next()?, 16).ok().filter(|start| *start > 0)?;

@@ -21,11 +21,11 @@ pub(crate) struct Memory {
     file: OwnedFd,
     slots: u32,
     room_bytes: u32,
-    /// Slots that were being written when they were last looked at, by whom.
+    /// Slots that were being written at the last check, with the writer.
     writers: Vec<u32>,
 }
 
-/// What is written into the header once.
+/// Constants of the header.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Head {
     pub(crate) period_ns: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Head {
     pub(crate) way: u32,
 }
 
-/// How many filters of system calls mallow itself is behind; 0 where the kernel does not say.
+/// Returns how many seccomp filters mallow itself has; 0 if the kernel does not say.
 pub(crate) fn own_filters() -> u32 {
     filters(&std::fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
@@ -44,14 +44,14 @@ fn filters(status: &str) -> u32 {
     number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
-/// What was in a slot.
+/// The contents of a slot.
 pub(crate) struct Taken {
     pub(crate) note: Note,
     pub(crate) copy: Vec<u8>,
 }
 
 impl Memory {
-    /// A memory that nobody has yet; its size stays as it is. What is counted begins at 0.
+    /// Creates a memory that no other process has yet; its size is sealed. Counters begin at 0.
     pub(crate) fn create(slots: u32, room_bytes: u32, head: Head) -> io::Result<Memory> {
         let bytes = memory_bytes(slots, room_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
         let file = memfd_create("mallow-timers", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -73,18 +73,18 @@ impl Memory {
         Ok(Memory { map, file, slots, room_bytes, writers: vec![FREE; slots as usize] })
     }
 
-    /// Where other processes of this user open it.
+    /// Returns the path by which other processes of this user open it.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
-    /// What is written once and counted.
+    /// Returns its constants and counters.
     pub(crate) fn header(&self) -> &Header {
         // SAFETY: as in `create`. Only its counters are read, which are atomic.
         unsafe { &*self.map.as_ptr().cast::<Header>() }
     }
 
-    /// Whose regions are, and what they are asked.
+    /// Returns the owners of regions, and requests to them.
     pub(crate) fn regions(&self) -> &[Region; REGIONS] {
         &self.header().regions
     }
@@ -97,7 +97,7 @@ impl Memory {
         Ok(RegionLog { map })
     }
 
-    /// Gives a region to whoever wants one next, empty.
+    /// Releases a region, empty, for the next process.
     pub(crate) fn free(&self, region: u32) {
         let Some(of) = self.regions().get(region as usize) else { return };
         let offset = region_offset(self.slots, self.room_bytes, region as usize).unwrap_or(0);
@@ -150,7 +150,7 @@ impl Memory {
                 free_of_dead(state, seen, &mut self.writers[number]);
             }
         }
-        // A sample's script comes in front of it.
+        // A sample's script frames precede it.
         taken.sort_by_key(|taken| (taken.note.time_ns, taken.note.kind != SCRIPT));
         taken
     }
@@ -231,7 +231,7 @@ mod tests {
         };
         assert_eq!(told(memory.take()), [(10, 8), (20, 64)]);
         assert_eq!(told(memory.take()), []);
-        // Whoever writes there may write anything.
+        // A program may write anything there.
         fill(&memory, 1, 30, u32::MAX);
         assert_eq!(told(memory.take()), [(30, 64)]);
     }
@@ -246,7 +246,7 @@ mod tests {
             state(&memory, number).store(value, Ordering::Relaxed);
         }
         let seen = |memory: &Memory| [0, 1].map(|number| state(memory, number).load(Ordering::Relaxed));
-        // It may be that it has just died, and what it wrote is to be seen; it is looked at twice.
+        // It may have just died, and what it wrote is valid; it is checked twice.
         assert_eq!((memory.take().len(), seen(&memory)), (0, states));
         assert_eq!((memory.take().len(), seen(&memory)), (0, [FREE, states[1]]));
     }

@@ -29,9 +29,9 @@ pub(crate) struct Ring {
 pub(crate) struct Record<'a> {
     pub(crate) kind: u32,
     pub(crate) misc: u16,
-    /// What follows the head.
+    /// The record after its header.
     pub(crate) body: RawData<'a>,
-    /// Where the next one begins.
+    /// The start of the next one.
     pub(crate) end: u64,
 }
 
@@ -39,7 +39,7 @@ impl Ring {
     /// Maps an event's ring of a power of two of pages.
     ///
     /// # Errors
-    /// What the system said, with the event.
+    /// The system's error, with the event.
     pub(crate) fn map(event: Event, data_bytes: usize) -> Result<Ring, (Event, io::Error)> {
         match memmap2::MmapOptions::new().len(PAGE_BYTES + data_bytes).map_raw(event.file.as_raw_fd()) {
             Ok(map) => Ok(Ring { event, map, data_bytes: data_bytes as u64 }),
@@ -64,12 +64,12 @@ impl Ring {
         self.field(offset_of!(perf_event_mmap_page, data_tail)).load(Ordering::Relaxed)
     }
 
-    /// Gives the room up to here back.
+    /// Releases the space up to here.
     pub(crate) fn release(&mut self, tail: u64) {
         self.field(offset_of!(perf_event_mmap_page, data_tail)).store(tail, Ordering::Release);
     }
 
-    /// How many bytes of records it holds at most.
+    /// Returns the maximal number of bytes of records.
     pub(crate) fn data_bytes(&self) -> u64 {
         self.data_bytes
     }

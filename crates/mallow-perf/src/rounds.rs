@@ -3,7 +3,7 @@
 //! Each ring is in the order of time, nearly; together they are not, and a ring that is read later may hold what came earlier. So a round
 //! hands out only what is not later than the beginning of the round before it: whatever is that old has been written since, in every ring.
 
-/// Where a record lies.
+/// The position of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Waiting {
     pub(crate) time_ns: u64,
@@ -24,8 +24,8 @@ impl Rounds {
     }
 }
 
-/// The records that may be handed out, in the order of time. In each ring they are those in front of the first that may not, so that its
-/// room can be given back.
+/// Returns the records that may be processed, in the order of time. In each ring they are those before the first that
+/// may not, so that its space can be released.
 pub(crate) fn in_order(rings: &[Vec<Waiting>], up_to_ns: u64, out: &mut Vec<Waiting>) {
     out.clear();
     for ring in rings {
@@ -67,7 +67,7 @@ mod tests {
                 let up_to = rounds.begin(now);
                 let waiting: Vec<Vec<Waiting>> = (0..3)
                     .map(|ring| {
-                        // Each ring is looked at a little later than the one before it.
+                        // Each ring is read a little later than the one before it.
                         let seen = now + ring as u64 * 7;
                         let of_ring = records.iter().filter(|record| record.1 == ring).skip(taken[ring]);
                         let seen = of_ring.take_while(|record| record.2 <= seen);

@@ -5,7 +5,7 @@ use mallow_jit::{is_trusted, map_path};
 use std::fs;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// Removes the lists of processes that were asked, unless they are older than the recording.
+/// Removes the perf maps that we requested, unless they are older than the recording.
 pub(crate) fn remove_lists(asked: &[u32], began_unix_ns: u64) {
     let began = UNIX_EPOCH + Duration::from_nanos(began_unix_ns);
     for path in asked.iter().map(|pid| map_path(*pid)) {
@@ -13,7 +13,7 @@ pub(crate) fn remove_lists(asked: &[u32], began_unix_ns: u64) {
         // The clock of files may be some milliseconds behind.
         let is_new = written.is_ok_and(|at| at + Duration::from_millis(20) >= began);
         if is_trusted(&path) && is_new {
-            // Whoever else has removed it did what we want.
+            // Someone else has removed it already.
             let _ = fs::remove_file(path);
         }
     }

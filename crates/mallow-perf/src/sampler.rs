@@ -26,11 +26,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// A program that runs for so long is worth what is read ahead for it.
 const AHEAD_AFTER: Duration = Duration::from_millis(100);
-/// How long records of a ring may wait until it is full.
+/// For how long a ring can store records until it is full.
 const RING_SECONDS: f64 = 0.16;
-/// Bytes of a ring: the least that makes sense, and the most that is asked for.
+/// The minimal and maximal size of a ring in bytes.
 const RING_BYTES: std::ops::RangeInclusive<u64> = 128 << 10..=64 << 20;
-/// Samples in a second where nobody knows how many there will be: waits, and each N-th of events that come in bursts.
+/// Assumed samples per second if it is unknown: waits, and each N-th of events that come in bursts.
 const WAITS_HZ: u64 = 2000;
 const BURST_HZ: u64 = 8000;
 /// Bytes of a ring of switches, which are small: a second of more than programs can make.
@@ -38,16 +38,16 @@ const SWITCH_RING_BYTES: u64 = 2 << 20;
 /// A record beside the stack that it holds.
 const RECORD_BYTES: u64 = 256;
 
-/// How to sample.
+/// Sampling options.
 #[derive(Debug)]
 pub struct SamplingOptions {
-    /// What makes samples; none for the processor's cycles, or the kernel's timer where nobody counts these.
+    /// The event that triggers samples; `None` for cycles, or the kernel's timer if they cannot be counted.
     pub event: Option<Counted>,
-    /// How often.
+    /// The sampling rate.
     pub rate: Rate,
-    /// Whether time off the processors is measured, with its stacks.
+    /// Whether off-CPU time is measured, with its stacks.
     pub off_cpu: bool,
-    /// How much of a stack is copied, a multiple of 8 and less than 64 KiB.
+    /// The copied bytes of a stack, a multiple of 8 and less than 64 KiB.
     pub stack_bytes: u32,
     /// Single samples are left out; only sums by stack are kept.
     pub summary_only: bool,
@@ -57,11 +57,11 @@ pub struct SamplingOptions {
     pub timers_only: bool,
     /// The library that is preloaded into the command.
     pub inside: &'static [u8],
-    /// Nothing is preloaded where events make the samples, and no runtime is asked for anything.
+    /// If perf events take the samples, nothing is preloaded and no runtime is configured.
     pub leaves_alone: bool,
 }
 
-/// What is sampled.
+/// The target of sampling.
 #[derive(Clone, Copy, Debug)]
 pub enum Target<'a> {
     /// A command that is started, and what it starts.
@@ -75,14 +75,14 @@ pub enum Target<'a> {
     Process(u32),
 }
 
-/// What came of sampling.
+/// The results.
 #[derive(Debug)]
 pub struct Outcome {
     /// The profile, without names of functions in files.
     pub sampled: Sampled,
     /// Its process id.
     pub pid: u32,
-    /// How the command ended; none for a process that is not ours, or when nobody waited for it.
+    /// How the command ended; `None` for a process that is not ours, or if it was not waited for.
     pub exit: Option<ExitStatus>,
     /// Somebody stopped us.
     pub interrupted: bool,
@@ -92,7 +92,7 @@ pub struct Outcome {
     pub collector_cpu: Duration,
 }
 
-/// Samples by perf events, until the command or the process ends, the time is over, or somebody stops it.
+/// Samples by perf events, until the command or the process ends, the time is over, or it is stopped.
 pub(crate) fn by_events(
     target: Target<'_>,
     options: &SamplingOptions,
@@ -109,7 +109,7 @@ pub(crate) fn by_events(
     sampler.folder.take_kernel_names(names);
     match target {
         Target::Command { words, spawn } => {
-            // Nothing that it does comes before the beginning.
+            // Nothing that it does precedes the beginning.
             sampler.started();
             // The events are those of this thread, and whatever it starts inherits them; they wake up with the program.
             let child = sampler.start(words, spawn, options)?;
@@ -125,7 +125,7 @@ pub(crate) fn by_events(
     }
 }
 
-/// A command as a profile tells it.
+/// Returns a command as it is written in a profile.
 pub(crate) fn told(words: &[OsString]) -> Vec<String> {
     words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
@@ -183,7 +183,7 @@ struct Sampler {
     granted: Granted,
     /// Each processor with its ring of samples.
     processors: Vec<(i32, usize)>,
-    /// What comes from inside of the processes, where something is preloaded.
+    /// Data from inside the processes, if something is preloaded.
     inside: Option<Inside>,
     leaves_alone: bool,
     parse: RecordParseInfo,
@@ -317,7 +317,7 @@ impl Sampler {
         for event in self.rings.iter().map(|ring| &ring.event).chain(&self.more) {
             event.enable(true).map_err(system("begin to sample"))?;
         }
-        // Behind that: what is mapped from now on comes as a record, and to be told twice does no harm.
+        // After that: later mappings come as records, and adding one twice does no harm.
         let name =
             std::fs::read_to_string(format!("/proc/{pid}/comm")).map_err(|_| PerfError::NoProcess(pid))?;
         let threads = threads_of(pid)?;
@@ -351,7 +351,7 @@ impl Sampler {
         };
         let duration = self.began.elapsed();
         let mut outcome = self.end(pid, command, duration, interrupted);
-        // The time is over and the program is not: it goes on by itself, and its end is ours.
+        // The time is over and the program still runs: it goes on, and we wait for its end.
         while is_over && running.reap().is_none() && !running.is_interrupted() {
             std::thread::sleep(PAUSE);
         }

@@ -35,7 +35,7 @@ pub(crate) struct ScriptLogs {
 }
 
 impl ScriptLogs {
-    /// What a process has logged by now; nothing when its region cannot be mapped.
+    /// Reads a process's log up to now; nothing if its region cannot be mapped.
     pub(crate) fn read(&mut self, region: u32, memory: &Memory) {
         if !self.regions.contains_key(&region)
             && let Ok(log) = memory.log(region)
@@ -48,14 +48,14 @@ impl ScriptLogs {
         }
     }
 
-    /// The region is somebody else's from now on. Gives what is to be said of what was there.
+    /// The region gets another owner. Returns sentences about the old one.
     pub(crate) fn forget(&mut self, region: u32, pid: u32) -> Vec<String> {
         self.regions
             .remove(&region)
             .map_or_else(Vec::new, |logged| logged.scripts.sentences(pid, &logged.log))
     }
 
-    /// What is to be said of those that are left.
+    /// Returns sentences about the remaining ones.
     pub(crate) fn sentences(&self, pid_of: impl Fn(u32) -> u32) -> Vec<String> {
         let of = self
             .regions
@@ -64,7 +64,7 @@ impl ScriptLogs {
         of.collect()
     }
 
-    /// A native stack and a script's as one, innermost first. The script's frames come as their keys.
+    /// Merges a native stack and a script's, innermost first. The script's frames are keys.
     pub(crate) fn woven(
         &mut self,
         region: u32,
@@ -109,7 +109,7 @@ impl ScriptLogs {
     }
 }
 
-/// Where code that interprets lies in its file.
+/// Returns the ranges of the interpreter's code in its file.
 fn interpreter_in(space: &Space, ranges: &[[u64; 2]]) -> Vec<(FileIndex, Range<u64>)> {
     let place = |[start, end]: &[u64; 2]| match space.place(*start) {
         Place::InFile(file, behind) if end > start => Some((file, behind - 1..behind - 1 + (end - start))),

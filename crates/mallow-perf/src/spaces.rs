@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// After so many changes of what is mapped the cache of rules is thrown away: its entries tell changes apart by 16 bits.
+/// After this number of changed mappings the cache of unwind rules is dropped: its entries distinguish changes by 16
+/// bits.
 const CHANGES_MAX: u32 = 30_000;
 /// Frames of a stack.
 const FRAMES_MAX: usize = 4096;
@@ -20,14 +21,14 @@ const FRAMES_MAX: usize = 4096;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FileIndex(pub(crate) u32);
 
-/// Where a frame is.
+/// The place of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Place {
     /// In a file, at an address as stated there.
     InFile(FileIndex, u64),
     /// In code without a file.
     Anonymous(u64),
-    /// In a method of Java, by the frame's number in the table of scripts' frames.
+    /// In a Java method, by the frame's number in the table of script frames.
     Script(u32),
 }
 
@@ -48,7 +49,7 @@ pub(crate) struct Registers {
 struct Mapping {
     end: u64,
     file: FileIndex,
-    /// What is added to an address in memory for the one stated in the file.
+    /// The difference between an address as stated in the file and in memory.
     to_svma: u64,
     /// None where the file is not on this machine.
     binary: Option<Arc<Binary>>,
@@ -64,7 +65,7 @@ pub(crate) struct Space {
 /// How a stack ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Where a program or a thread starts.
+    /// At the start of a program or a thread.
     Whole,
     /// Beyond what was copied of it.
     TooDeep,
@@ -72,14 +73,14 @@ pub(crate) enum End {
     Truncated,
 }
 
-/// What all processes share: files, and rules for unwinding.
+/// What all processes share: files, and unwind rules.
 #[derive(Default)]
 pub(crate) struct Unwinding {
     pub(crate) files: Vec<MappedFile>,
     binaries: Binaries,
     /// Whether a program or a thread starts at an address at which stacks ended.
     starts: FxHashMap<(FileIndex, u64), Start>,
-    /// Where the frames of the stack at hand are.
+    /// The frames of the current stack.
     steps: Vec<Step>,
     /// The frames of scripts and of Java, of all processes.
     pub(crate) script_frames: FrameTable,
@@ -105,7 +106,8 @@ pub(crate) struct MappedFile {
 }
 
 impl Space {
-    /// Adds code that was mapped; what was there before is gone. Gives what a JVM's library exports for its debugger, if it is one.
+    /// Adds a mapping of code, which replaces earlier ones. Returns a JVM library's exports for its debugger, if it
+    /// is one.
     pub(crate) fn map(
         &mut self,
         range: Range<u64>,
@@ -151,7 +153,8 @@ impl Space {
         (address < mapping.end).then_some(mapping)
     }
 
-    /// Where an address is. Places are one byte behind what is asked for, as a return address is behind its call.
+    /// Returns the place of an address. Places are one byte behind the address, as a return address is behind its
+    /// call.
     pub(crate) fn place(&self, lookup: u64) -> Place {
         match self.find(lookup) {
             Some(mapping) => {
@@ -161,7 +164,7 @@ impl Space {
         }
     }
 
-    /// The places of addresses that somebody else unwound, innermost first, each one behind what it means.
+    /// Returns the places of addresses that another unwinder found, innermost first, each one behind its instruction.
     pub(crate) fn chain(&self, addresses: &[u64], shared: &mut Unwinding, frames: &mut Vec<Place>) -> End {
         frames.extend(addresses.iter().take(FRAMES_MAX).map(|address| self.place(address - 1)));
         let is_whole = addresses.last().is_some_and(|address| self.start(address - 1, shared) != Start::No);
@@ -180,8 +183,8 @@ impl Space {
         self.find(address).is_some()
     }
 
-    /// Unwinds a stack, innermost frame first. `stack` is a copy of what lies above the stack pointer, `asked` how much of it was to be
-    /// copied.
+    /// Unwinds a stack, innermost frame first. `stack` is a copy of the memory above the stack pointer, `asked` how
+    /// much of it was to be copied.
     pub(crate) fn unwind(
         &self,
         registers: Registers,
@@ -212,7 +215,7 @@ impl Space {
             let stack = stack.get(above..).unwrap_or_default();
             return self.unwind(before, stack, asked.saturating_sub(above), jvm, shared, frames);
         }
-        // Where a program starts without tables, the unwinder goes on into what lies on the stack there.
+        // If a program starts in code without tables, the unwinder continues into the initial stack.
         if let Some(start) = start {
             frames.truncate(start.frames);
             return End::Whole;
@@ -275,7 +278,8 @@ impl Space {
             }
         };
         let outermost = steps.last().map_or(registers.ip, |step| step.lookup);
-        // That the unwinder is content proves nothing: without tables it follows what it takes for frame pointers.
+        // That the unwinder reports success proves nothing: without tables it follows what it takes for frame
+        // pointers.
         let at_start = self.start(outermost, shared) != Start::No;
         match (at_start, is_beyond.get() && stack.len() + 64 >= asked) {
             (true, _) if is_ended || !is_beyond.get() => End::Whole,
@@ -297,7 +301,7 @@ fn interrupted(from: u64, stack: &[u8], sp: u64) -> Option<(Registers, usize)> {
     let saved = |offset| word(stack, from, sp.checked_add(offset)?);
     let before = Registers { ip: saved(IP)?, sp: saved(SP)?, bp: saved(BP)?, di: saved(DI), r13: saved(R13) };
     let above = usize::try_from(before.sp.checked_sub(from)?).ok()?;
-    // What it interrupted lies further out, so this comes to an end.
+    // The interrupted function is further out, so this terminates.
     (above > 0 && above <= stack.len()).then_some((before, above))
 }
 
@@ -321,7 +325,7 @@ fn native_step(
     }
 }
 
-/// What comes of leaving a frame in code that a JVM made.
+/// The result of unwinding a frame of JIT-compiled Java code.
 enum Java {
     Left(At),
     /// Its methods are known, and the caller is not.

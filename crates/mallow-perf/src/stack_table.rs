@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// The kernel's name among files with code.
 pub(crate) const KERNEL: &str = "[kernel]";
 
-/// Where a frame is, among all processes.
+/// The place of a frame, unique among all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum CodePlace {
     /// In a file.
@@ -22,7 +22,7 @@ pub(crate) enum CodePlace {
 }
 
 impl Place {
-    /// Where it is among all processes.
+    /// Makes it unique among all processes.
     pub(crate) fn of(self, process: u32) -> CodePlace {
         match self {
             Place::Script(number) => CodePlace::Script(number),
@@ -45,7 +45,7 @@ pub(crate) struct StackTable {
 const NONE: u32 = u32::MAX;
 
 impl StackTable {
-    /// The number of a stack whose frames come outermost first; none when it has none.
+    /// Returns the number of a stack whose frames come outermost first; `None` if it is empty.
     pub(crate) fn stack(&mut self, outermost_first: impl Iterator<Item = CodePlace>) -> Option<StackId> {
         let mut parent = NONE;
         for place in outermost_first {

@@ -26,19 +26,20 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What such a profile says in the place of an event.
+/// The event's name in such a profile.
 const TIMERS: &str = "timers";
-/// Slots for each processor: what comes while nobody reads for half a second.
+/// Slots for each CPU: for half a second without a reader.
 const SLOTS_EACH: usize = 128;
 const SLOTS_MAX: usize = 4096;
-/// So often what a process has mapped is looked up at most, and where the last look brought nothing new and a stack went on all the same.
+/// How often a process's mappings are read at most, and at most so often if the last read had no new code and a stack
+/// was still incomplete.
 const LOOK_UP_NS: u64 = 100_000_000;
 const LOOK_UP_SETTLED_NS: u64 = 3_000_000_000;
 /// Room for the frames of a script, however little of a stack is wanted.
 const ROOM_BYTES_MIN: u32 = 16 << 10;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Returns whether timers can do what is asked.
+/// Returns whether timers support the requested options.
 pub(crate) fn are_enough(options: &SamplingOptions) -> bool {
     options.event.is_none() && !options.off_cpu && matches!(options.rate, Rate::Hz(_))
 }
@@ -85,7 +86,7 @@ pub(crate) fn sample(
     Ok(outcome)
 }
 
-/// What other ways there are to look into a program is not for those who want its time.
+/// Other ways to observe a program are no help for CPU time.
 fn closed(error: LaunchError) -> PerfError {
     match error {
         LaunchError::CannotPreload { path, reason } => {
@@ -137,17 +138,17 @@ fn wait(ended: Option<&OwnedFd>, pause: Duration) {
     let _ = poll(&mut files, Some(&pause));
 }
 
-/// What comes in.
+/// The state of the samples.
 struct Timed {
     memory: Memory,
     folder: Folder,
     began: Instant,
     began_unix_ns: u64,
-    /// The end of a text of a process whose rest is still to come.
+    /// The unfinished end of a process's text.
     cut_texts: FxHashMap<u32, String>,
-    /// When what a process has mapped was looked up last, how many pieces of code that were, and whether these were as many as before.
+    /// When a process's mappings were read last, how many there were, and whether their number was unchanged.
     looked_up: FxHashMap<u32, LookedUp>,
-    /// The script's frames of the sample that comes next, by thread.
+    /// The script's frames of the next sample, by thread.
     scripts: FxHashMap<u32, ScriptNote>,
     asked: Vec<u32>,
     seen_ns: u64,
@@ -212,7 +213,7 @@ impl Timed {
         taken
     }
 
-    /// A part of a text on what is mapped; a line that is cut goes on in the next part.
+    /// Adds a part of a text of mappings; an unfinished line continues in the next part.
     fn maps(&mut self, taken: &Taken) {
         let pid = taken.note.pid;
         let mut text = self.cut_texts.remove(&pid).unwrap_or_default();
@@ -271,7 +272,7 @@ impl Timed {
     }
 }
 
-/// The last look at what a process has mapped.
+/// The last read of a process's mappings.
 #[derive(Clone, Copy, Default)]
 struct LookedUp {
     time_ns: u64,
@@ -280,7 +281,7 @@ struct LookedUp {
 }
 
 impl LookedUp {
-    /// Returns whether it will do for a sample, whose stack is cut or goes on through code that nobody told of.
+    /// Returns whether it is good enough for a sample, whose stack is truncated or goes through unknown code.
     fn is_enough(self, is_cut: bool, now_ns: u64) -> bool {
         let again_ns = if self.is_settled && !is_cut { LOOK_UP_SETTLED_NS } else { LOOK_UP_NS };
         now_ns < self.time_ns.saturating_add(again_ns)
@@ -292,7 +293,7 @@ fn name_of(note: &Note) -> String {
     String::from_utf8_lossy(name).into_owned()
 }
 
-/// What the profile does not show.
+/// Returns what the profile does not show.
 fn notes(processes: u64, [threads_without, processes_filtered, late]: [u64; 3]) -> Vec<String> {
     let mut notes = Vec::new();
     if processes == 0 && processes_filtered == 0 {

@@ -21,12 +21,12 @@ pub(crate) struct Wait {
     /// None where it was lost.
     pub(crate) stack: Option<StackId>,
     pub(crate) began_ns: u64,
-    /// Whether something was waited for; if not, others had the processor. None where it was lost.
+    /// Whether the thread waited for something; if not, others had the CPU. `None` if the record was lost.
     is_blocked: Option<bool>,
 }
 
 impl Waits {
-    /// A thread is about to give its processor up.
+    /// A thread is about to leave its CPU.
     pub(crate) fn stack(&mut self, tid: u32, thread: ThreadIndex, stack: Option<StackId>, now_ns: u64) {
         self.open.insert(tid, Wait { thread, stack, began_ns: now_ns, is_blocked: None });
     }
@@ -60,7 +60,7 @@ impl Waits {
 }
 
 impl Wait {
-    /// What it weighs if it ends now.
+    /// Returns its weight if it ends now.
     pub(crate) fn totals(&self, now_ns: u64) -> CpuTotals {
         let off_cpu_ns = now_ns.saturating_sub(self.began_ns);
         let blocked_ns = if self.is_blocked == Some(true) { off_cpu_ns } else { 0 };

@@ -4,8 +4,8 @@ use crate::sampler::{self, Outcome, SamplingOptions, Target};
 use crate::{PerfError, timers};
 use mallow_launch::Interrupts;
 
-/// Samples until the command or the process ends, the time is over, or somebody stops it. Where the kernel refuses perf events and time is
-/// what is asked for, timers of a command's threads do it.
+/// Samples until the command or the process ends, the time is over, or it is stopped. If the kernel refuses perf
+/// events and CPU time is requested, per-thread timers of a command do it.
 ///
 /// # Errors
 /// See [`PerfError`].

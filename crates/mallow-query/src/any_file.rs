@@ -21,35 +21,35 @@ pub struct CpuFile {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// What is in it.
+    /// Its contents.
     pub profile: CpuProfile,
     /// Whether nothing of it is missing.
     pub complete: bool,
-    /// What is worth knowing about how it was read.
+    /// Warnings of the reader.
     pub warnings: Vec<String>,
-    /// Which part of it is in the profile, where that is not all.
+    /// Which part of it is in the profile, if that is not all.
     pub part: Option<PartOf<CpuTotals>>,
 }
 
 /// A profile and what is known of its file.
 #[derive(Debug)]
 pub enum AnyFile {
-    /// What allocated.
+    /// A heap profile.
     Heap(Box<ProfileFile>),
-    /// Where a processor's time went.
+    /// A CPU profile.
     Cpu(Box<CpuFile>),
 }
 
-/// A part of a profile's time, as it is asked for.
+/// A requested part of a profile's time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CpuWindow {
     /// From here on.
     pub from: Option<Moment>,
     /// Up to here.
     pub to: Option<Moment>,
-    /// Of this process.
+    /// Only this process.
     pub process: Option<ProcessChoice>,
-    /// What else is wanted.
+    /// The filter.
     pub filter: Option<Expression>,
 }
 
@@ -68,7 +68,7 @@ impl AnyFile {
             AnyImported::Cpu(ImportedCpu { mut profile, mut warnings, complete }) => {
                 let path = path.to_owned();
                 if format == Format::PerfData {
-                    // perf leaves names to whoever reads its file.
+                    // perf leaves symbolization to the reader of its file.
                     let mut names = Names::new();
                     names.complete(&mut profile.stacks);
                     warnings.extend(names.warnings());
@@ -78,10 +78,10 @@ impl AnyFile {
         })
     }
 
-    /// Leaves only the processes of a choice.
+    /// Keeps only the chosen processes.
     ///
     /// # Errors
-    /// There is none of it; the sentence says which there are.
+    /// There is none; the sentence lists the processes.
     pub fn keep(&mut self, choice: Option<&ProcessChoice>) -> Result<(), Failure> {
         let Some(choice) = choice else { return Ok(()) };
         match self {
@@ -92,10 +92,10 @@ impl AnyFile {
         }
     }
 
-    /// Leaves only a part.
+    /// Keeps only a part.
     ///
     /// # Errors
-    /// The file does not tell what is asked for.
+    /// The file does not contain the requested metric.
     pub fn keep_part(&mut self, part: &PartRequest) -> Result<(), Failure> {
         match self {
             AnyFile::Heap(file) => file.keep_part(part),
@@ -108,16 +108,16 @@ impl AnyFile {
     }
 }
 
-/// The sentence for a question about time where the file tells what allocated.
+/// Returns the error for a query about time if the file is a heap profile.
 pub fn no_time(path: &Path, word: &str) -> Failure {
     Failure::new(format!("{} tells what allocated and nothing of {word}.", path.display()))
 }
 
 impl CpuFile {
-    /// The metric that was asked for, if the file knows it, or the one that says where time went.
+    /// Returns the requested metric, if the file has it, or the one for time.
     ///
     /// # Errors
-    /// The file does not know it.
+    /// The file does not have it.
     pub fn choose(&self, asked: Option<CpuMetric>) -> Result<CpuMetric, Failure> {
         let Some(metric) = asked else { return Ok(self.profile.main_metric()) };
         if self.profile.known.knows(metric) {
@@ -152,10 +152,10 @@ impl CpuFile {
         ))
     }
 
-    /// Leaves only what lies in a window.
+    /// Keeps only a window.
     ///
     /// # Errors
-    /// The file does not tell when samples were taken, or there is no such process.
+    /// The file has no times of samples, or there is no such process.
     pub fn cut(&mut self, window: &CpuWindow) -> Result<(), Failure> {
         if *window == CpuWindow::default() {
             return Ok(());
@@ -192,7 +192,7 @@ impl CpuFile {
             Moment::Micros(us) => us.saturating_mul(1000),
             Moment::Share(millionths) => (u128::from(duration) * u128::from(millionths) / 1_000_000) as u64,
         };
-        // What lies at or behind the recording's end includes its last moment.
+        // A window that ends at or after the recording's end includes its last moment.
         let to_ns = window.to.map(in_ns).filter(|to| *to < duration);
         Window { from_ns: window.from.map(in_ns), to_ns, pid }.cut(&mut self.profile);
         Ok(())

@@ -17,15 +17,15 @@ use std::time::{Duration, Instant};
 const SERVERS_VARIABLE: &str = "DEBUGINFOD_URLS";
 /// elfutils' client.
 const CLIENT: &str = "debuginfod-find";
-/// A server that has taken so long to give nothing is asked no more.
+/// A server that has taken so long without a result is not queried again.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What is known of the servers.
+/// The state of the servers.
 #[derive(Debug)]
 struct Asked {
     /// By build id: where the file lies; none where there is none.
     files: BTreeMap<Vec<u8>, Option<PathBuf>>,
-    /// Why nobody is asked any more.
+    /// Why no server is queried any more.
     given_up: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn is_wanted() -> bool {
 
 /// The debug file of a build, wherever the client has put it.
 pub(crate) fn debug_file(build_id: &[u8]) -> Option<PathBuf> {
-    // Whoever comes second waits for the same answer.
+    // A second caller waits for the same result.
     let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(known) = asked.files.get(build_id) {
         return known.clone();
@@ -75,7 +75,7 @@ fn ask(build_id: &[u8], given_up: &mut Option<&'static str>) -> Option<PathBuf> 
     }
 }
 
-/// Why servers that were named were not asked, or not any more.
+/// Returns why configured servers were not queried, or not any more.
 pub(crate) fn warning() -> Option<String> {
     let asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
     asked.given_up.map(|why| format!("{SERVERS_VARIABLE} is set, but {why}"))

@@ -21,7 +21,7 @@ use mallow_view::window::WindowSites;
 use mallow_view::{EventReport, ProcessTimeline, SiteOptions, TimelineRows};
 use std::cmp::Reverse;
 
-/// The rows of all that was asked for. A time line has so many slices.
+/// Returns the rows of all requested analyses. A time line has this number of slices.
 pub(crate) fn event_report<'a>(
     document: &'a ProfileFile,
     asked: &EventOptions,
@@ -69,7 +69,7 @@ pub(crate) fn event_report<'a>(
         Stop::Failed(failure) => failure,
     })?;
     for (index, findings) in read.iter().zip(&mut findings) {
-        // At the recording's end every process is gone; what each left behind is what is asked for then.
+        // At the recording's end every process has ended; then what each left behind is requested.
         if window.to_us < u64::MAX && profile.processes[index.0 as usize].ended_us < window.to_us {
             findings.end_before_window();
         }
@@ -101,7 +101,7 @@ pub(crate) fn event_report<'a>(
     })
 }
 
-/// The stretch of time that a process's time line shows.
+/// Returns the period of a process's time line.
 fn time_of(process: &Process, window: Window, slices: usize) -> Slices {
     let start_us = process.started_us.max(window.from_us);
     // One more, because the last event may carry the time of the end.
@@ -125,8 +125,8 @@ fn of_samples<'a>(
     Some(ProcessTimeline { process, rows: TimelineRows::Samples { time, live } })
 }
 
-/// Returns whether there are events, and they tell what is asked for: heaptrack names no threads, takes no notice of `realloc`, and looks at the
-/// clock every ten milliseconds.
+/// Returns an error unless there are events that contain what is requested: heaptrack has no threads, does not
+/// distinguish `realloc`, and samples the clock every ten milliseconds.
 fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
     if !document.has_events() {
         return Err(without_events(document));
@@ -149,7 +149,7 @@ fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure>
     }
 }
 
-/// One sentence for what only events could tell.
+/// Returns the error for a query that needs events.
 pub(crate) fn without_events(document: &ProfileFile) -> Failure {
     let path = document.path.display();
     let imported = document.profile.recording.counting_version == 0;

@@ -10,7 +10,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// What is given of one moment; everything may be left out.
+/// The files of one moment; each is optional.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MomentRequest {
     /// A snapshot of the managed heap.
@@ -21,16 +21,16 @@ pub struct MomentRequest {
     pub smaps: Option<PathBuf>,
     /// Resident bytes.
     pub resident_bytes: Option<u64>,
-    /// What its allocator says of itself: `malloc_info` or jemalloc's statistics.
+    /// The allocator's statistics: `malloc_info` or jemalloc's.
     pub allocator: Option<PathBuf>,
     /// A recording of its native blocks.
     pub trace: Option<PathBuf>,
 }
 
-/// Reads both moments and adds up; warnings of the files are handed to `warn`.
+/// Reads both moments and adds up; passes warnings of the files to `warn`.
 ///
 /// # Errors
-/// Something cannot be read, or is not what it is given for.
+/// A file cannot be read, or has another format than expected.
 pub fn explained(
     before: Option<&MomentRequest>,
     now: &MomentRequest,

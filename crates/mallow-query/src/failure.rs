@@ -17,7 +17,7 @@ impl Failure {
         Self(format!("cannot write {}: {}.", path.display(), reason(error)))
     }
 
-    /// What to print.
+    /// Returns the message.
     pub fn sentence(&self) -> &str {
         &self.0
     }

@@ -5,7 +5,7 @@ use mallow_profile::{Aggregator, Process, ProcessIndex};
 use mallow_view::filter::{Matching, ThreadName};
 use std::rc::Rc;
 
-/// A filter that was held against a file.
+/// A filter that was matched with a file.
 #[derive(Debug)]
 pub(crate) struct Filtered {
     pub(crate) matching: Rc<Matching>,
@@ -14,7 +14,7 @@ pub(crate) struct Filtered {
 }
 
 impl Filtered {
-    /// Of so many processes.
+    /// For this number of processes.
     pub(crate) fn new(matching: Matching, processes: usize) -> Filtered {
         let processes = (0..processes as u32).map(ProcessIndex).collect();
         Filtered { matching: Rc::new(matching), processes }
@@ -25,7 +25,7 @@ impl Filtered {
         self.processes = kept.iter().map(|index| self.processes[index.0 as usize]).collect();
     }
 
-    /// Which blocks of a process it wants.
+    /// Returns which blocks of a process it selects.
     pub(crate) fn choice(&self, index: ProcessIndex, process: &Process) -> BlockChoice {
         let (matching, known_as) = (Rc::clone(&self.matching), self.processes[index.0 as usize]);
         let threads = process.threads.iter();

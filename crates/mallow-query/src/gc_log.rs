@@ -29,7 +29,7 @@ pub fn judged(file: &str, log: &GcLog) -> GcReport {
         Observation {
             requests: place(log, &axis, index, row),
             seconds: log.seconds(row).unwrap_or(0.0),
-            // What was not fully collected is an upper bound, and judged as such.
+            // Lines without a full collection are an upper bound, and judged as such.
             live_bytes: if lines == JudgedLines::Full { None } else { objects },
             managed_bytes: if lines == JudgedLines::Full { objects } else { None },
             resident_bytes: row.resident_bytes.unwrap_or(0),
@@ -56,7 +56,7 @@ pub fn judged(file: &str, log: &GcLog) -> GcReport {
     }
 }
 
-/// The lines that tell most: those behind full collections, or behind any, or all.
+/// Returns the most reliable lines: those after full collections, or after any, or all.
 fn judged_rows(log: &GcLog) -> (JudgedLines, Vec<&GcRow>) {
     let swept: Vec<&GcRow> = log.rows.iter().filter(|row| row.event == GcEvent::EndSweep).collect();
     let full: Vec<&GcRow> = swept.iter().copied().filter(|row| row.is_major == Some(true)).collect();
@@ -87,7 +87,7 @@ fn place(log: &GcLog, axis: &Axis, index: usize, row: &GcRow) -> u64 {
     }
 }
 
-/// From where on growth is growth, in the units that the judge sees: requests, milliseconds, collections.
+/// Returns the thresholds of growth, in the units of the judge: requests, milliseconds, collections.
 fn rules(axis: &Axis) -> Rules {
     let rules = Rules::default();
     let per_ms = rules.idle_per_hour_min / 3_600_000.0;

@@ -26,7 +26,7 @@ pub struct HeapObjects {
 #[derive(Debug)]
 pub struct HeapFile {
     objects: HeapObjects,
-    /// Made when it is asked for: a comparison needs none.
+    /// Built on demand: a comparison needs none.
     tree: OnceCell<DominatorTree>,
 }
 
@@ -44,7 +44,7 @@ pub fn growth(paths: &[PathBuf], mut warn: impl FnMut(&Path, &[String])) -> Resu
     Ok(growth.finish())
 }
 
-/// The page of a heap's classes, for which the file is read no further than that takes.
+/// Returns the histogram of a heap's classes; the file is parsed only as far as needed.
 ///
 /// # Errors
 /// It cannot be read, or is no snapshot of a heap.
@@ -63,12 +63,12 @@ impl HeapObjects {
         Ok(HeapObjects { path: path.to_owned(), format, snapshot })
     }
 
-    /// What was wrong with the file, a sentence each.
+    /// Returns warnings about the file, a sentence each.
     pub fn warnings(&self) -> &[String] {
         &self.snapshot.warnings
     }
 
-    /// How many objects of which age there are, without what they retain.
+    /// Returns how many objects of which age there are, without retained sizes.
     pub fn generations(&self) -> Generations {
         let rows = mallow_heapsnap::generation_sums(&self.snapshot.graph);
         let row =
@@ -76,7 +76,8 @@ impl HeapObjects {
         Generations { rows: rows.into_iter().map(row).collect(), other_lines: self.snapshot.other_lines }
     }
 
-    /// What changed from this snapshot to a later one; with a third, only what is still there counts as new.
+    /// Returns what changed from this snapshot to a later one; with a third, only objects that are still there count
+    /// as new.
     ///
     /// # Errors
     /// They are of different runtimes.
@@ -132,7 +133,7 @@ impl HeapFile {
         )
     }
 
-    /// The page of an object, by its address (`0x7f…`) or the number that its runtime gives it (`@123`).
+    /// Returns the page of an object, by its address (`0x7f…`) or its runtime's number (`@123`).
     ///
     /// # Errors
     /// There is no such object.
@@ -160,10 +161,10 @@ impl HeapFile {
         heap::retained_stacks(self.graph(), self.tree())
     }
 
-    /// What grew from this snapshot to a later one, by who holds it.
+    /// Returns what grew from this snapshot to a later one, by the holding class.
     ///
     /// # Errors
-    /// They are of different runtimes, or one of them names no roots.
+    /// They are of different runtimes, or one of them has no roots.
     pub fn held(&self, after: &HeapFile) -> Result<Vec<HeldRow>, Failure> {
         self.objects.is_comparable(&after.objects)?;
         if let Some(file) = [self, after].iter().find(|file| file.objects.snapshot.is_partial) {
@@ -175,7 +176,7 @@ impl HeapFile {
         Ok(heap::held_rows(self.dominated(), after.dominated()))
     }
 
-    /// What its objects come to, and how much of that lies in blocks of `malloc`.
+    /// Returns the sum of its objects, and how much of that is in blocks of `malloc`.
     pub fn managed(&self) -> ManagedMemory {
         let graph = self.graph();
         let bytes = graph.objects().fold(0u64, |sum, object| sum.saturating_add(graph.size_bytes(object)));
@@ -188,7 +189,7 @@ impl HeapFile {
         }
     }
 
-    /// Holds the heap against limits.
+    /// Compares the heap with limits.
     pub fn judge(&self, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
         heap::judge(&self.objects.snapshot, self.tree(), limits)
     }

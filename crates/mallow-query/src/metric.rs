@@ -5,10 +5,10 @@ use mallow_profile::Profile;
 use mallow_view::Measure;
 use std::path::Path;
 
-/// The metric that was asked for, or the first of `preferred`, if every file knows it.
+/// Returns the requested metric, or the first of `preferred`, if every file has it.
 ///
 /// # Errors
-/// A file does not know it, or there is none that all know.
+/// A file does not have it, or there is none that all have.
 pub fn choose(
     asked: Option<Measure>,
     preferred: impl IntoIterator<Item = Measure>,

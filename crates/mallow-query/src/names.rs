@@ -7,7 +7,7 @@ use mallow_symbols::{Ahead, DebugServer, ModuleKey, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Looks addresses of a module up before they are asked for.
+/// Resolves addresses of a module in advance.
 pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 
 /// Looks names up.
@@ -27,7 +27,7 @@ impl Names {
         Self { symbolizer: symbolizer() }
     }
 
-    /// Looks names up for these here, before they are asked for.
+    /// Returns a function that resolves symbols in advance.
     pub fn looking_ahead(&mut self) -> ResolveAhead {
         let ahead = Ahead::default();
         self.symbolizer = symbolizer().sharing(ahead.clone());
@@ -40,13 +40,13 @@ impl Names {
         self.symbolizer.resolve(&key_of(module), calls)
     }
 
-    /// The frames at return addresses of a module. A return address points behind its call, which may be the last
-    /// instruction of a function, so the byte before it is asked for.
+    /// Returns the frames at return addresses of a module. A return address points behind its call, which may be the
+    /// last instruction of a function, so the byte before it is resolved.
     fn of_returns(&mut self, module: &Module, returns: &[u64]) -> Vec<Vec<Frame>> {
         let calls: Vec<u64> = returns.iter().map(|address| address.saturating_sub(1)).collect();
         let mut frames = self.of_calls(module, &calls);
         for (frames, address) in frames.iter_mut().zip(returns) {
-            // An address that stays one is shown as it stood on the stack.
+            // An address without a symbol is shown as it was on the stack.
             if let [frame] = frames.as_mut_slice()
                 && is_address(&frame.function)
             {
@@ -66,7 +66,7 @@ impl Names {
                 of_module.push(index);
             }
         }
-        // What stands in brackets is no file.
+        // A name in brackets is no file.
         let is_file = |module: &Module| !module.path.starts_with('[');
         for (module, indices) in stacks
             .modules
@@ -91,7 +91,7 @@ impl Names {
         self.symbolizer.warnings().iter().cloned().chain(self.server_warning()).collect()
     }
 
-    /// Why a server of debug files that was named has not been asked.
+    /// Returns why a configured debuginfod server was not queried.
     pub fn server_warning(&self) -> Option<String> {
         debuginfod::warning()
     }
@@ -110,7 +110,8 @@ fn key_of(module: &Module) -> ModuleKey {
     ModuleKey { path: module.path.clone(), build_id: module.build_id.clone() }
 }
 
-/// Where answers are kept for the next time: in the user's cache, unless the environment names another folder, or an empty one for none.
+/// Returns where symbols are cached: in the user's cache folder, unless the environment names another folder, or an
+/// empty one for none.
 fn kept_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     if let Some(named) = variable(FOLDER_VARIABLE) {
         return (!named.is_empty()).then(|| named.into());

@@ -17,21 +17,21 @@ use mallow_view::filter::{Expression, Matching, ProcessName, ThreadName};
 use mallow_view::{PartOf, PartWindow};
 use std::path::Path;
 
-/// Which part is asked for.
+/// The requested part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartRequest {
     /// From here on.
     pub from: Option<Moment>,
     /// Up to here.
     pub to: Option<Moment>,
-    /// What was live then, and what was done before.
+    /// What was live at this moment, and what happened before.
     pub at: Option<Moment>,
-    /// What is wanted.
+    /// The filter.
     pub filter: Option<Expression>,
 }
 
 impl PartRequest {
-    /// Returns whether a part of the time is asked for.
+    /// Returns whether a part of the time is requested.
     pub fn is_windowed(&self) -> bool {
         self.from.is_some() || self.to.is_some() || self.at.is_some()
     }
@@ -43,10 +43,10 @@ impl PartRequest {
 }
 
 impl ProfileFile {
-    /// Leaves only a part.
+    /// Keeps only a part.
     ///
     /// # Errors
-    /// The file does not tell what is asked for.
+    /// The file does not contain the requested data.
     pub fn keep_part(&mut self, asked: &PartRequest) -> Result<(), Failure> {
         if *asked == PartRequest::default() {
             return Ok(());
@@ -116,7 +116,7 @@ impl ProfileFile {
             self.profile.sites.extend(sites.map(|(stack, totals)| Site { process: index, stack, totals }));
         }
         if self.format != Format::Mallow {
-            // Another tool's rule, by what it says of its own events.
+            // The rule of another tool, by what its file says of its events.
             self.profile.known.temporary = false;
         }
         Ok(())
@@ -132,7 +132,7 @@ impl ProfileFile {
     }
 }
 
-/// Leaves only sites that are wanted, and makes their sums the totals. What no site tells is not known any more.
+/// Keeps only matching sites, and makes their sums the totals. Metrics that no site has become unavailable.
 fn keep_wanted(profile: &mut Profile, matching: &Matching) {
     profile.sites.retain(|site| matching.wants(site.process, site.stack, 0, 0));
     let mut sums = vec![SiteTotals::default(); profile.processes.len()];
@@ -157,10 +157,10 @@ fn keep_wanted(profile: &mut Profile, matching: &Matching) {
     profile.known.calls = false;
 }
 
-/// Leaves only what a filter wants of a profile of a processor's time.
+/// Keeps only the part of a CPU profile that a filter selects.
 ///
 /// # Errors
-/// The file does not tell what is asked for.
+/// The file does not contain the requested data.
 pub(crate) fn keep_wanted_time(
     profile: &mut CpuProfile,
     path: &Path,

@@ -43,13 +43,13 @@ struct Candidate<'a> {
     size: (u64, u64),
 }
 
-/// How many are listed where none is of the name.
+/// How many are listed if none has the name.
 const LISTED_MAX: usize = 8;
 /// Columns of a command that is listed.
 const COMMAND_MAX: usize = 30;
 
 impl ProcessChoice {
-    /// Which of the candidates, in their order; never none.
+    /// Returns the chosen candidates, in their order; never none.
     fn among(&self, candidates: &[Candidate<'_>], path: &Path) -> Result<Vec<usize>, Failure> {
         let all = |is: &dyn Fn(&Candidate<'_>) -> bool| -> Vec<usize> {
             (0..candidates.len()).filter(|at| is(&candidates[*at])).collect()
@@ -113,19 +113,19 @@ fn listed(candidates: &[Candidate<'_>]) -> String {
 }
 
 impl ProcessChoice {
-    /// The processes of a profile that are chosen.
+    /// Returns the chosen processes of a profile.
     ///
     /// # Errors
-    /// There is none; the sentence says which there are.
+    /// There is none; the sentence lists the processes.
     pub(crate) fn of_heap(&self, profile: &Profile, path: &Path) -> Result<Vec<ProcessIndex>, Failure> {
         let chosen = self.among(&candidates(profile), path)?;
         Ok(chosen.into_iter().map(|at| ProcessIndex(at as u32)).collect())
     }
 
-    /// The id of the process of a profile that is chosen.
+    /// Returns the pid of the chosen process of a profile.
     ///
     /// # Errors
-    /// There is none, or several have the name; the sentence says which.
+    /// There is none, or several have the name; the sentence lists them.
     pub(crate) fn of_cpu(&self, profile: &CpuProfile, path: &Path) -> Result<u32, Failure> {
         let candidates = cpu_candidates(profile);
         let chosen = self.among(&candidates, path)?;

@@ -18,34 +18,34 @@ pub struct ProfileFile {
     pub path: PathBuf,
     /// Its format.
     pub format: Format,
-    /// What is in it.
+    /// Its contents.
     pub profile: Profile,
     /// Whether nothing of it is missing.
     pub complete: bool,
-    /// What is worth knowing about how it was read.
+    /// Warnings of the reader.
     pub warnings: Vec<String>,
-    /// Where `realloc`'s blocks count.
+    /// To which stack `realloc`'s blocks are attributed.
     pub attribution: ReallocAttribution,
-    /// Which part of it is in the profile, where that is not all.
+    /// Which part of it is in the profile, if that is not all.
     pub part: Option<PartOf>,
     /// The file's own indices of the profile's processes, where some were left out.
     pub(crate) kept: Option<Vec<ProcessIndex>>,
-    /// What its filter wants, if it has one.
+    /// What its filter selects, if it has one.
     pub(crate) filtered: Option<Filtered>,
 }
 
 impl ProfileFile {
-    /// Reads a file of any known format; what a trace of ours has no names for is looked up now.
+    /// Reads a file of any known format; addresses without symbols in a trace of ours are resolved now.
     ///
     /// # Errors
-    /// The file cannot be read, or is none that is known.
+    /// The file cannot be read, or its format is unknown.
     pub fn open(path: &Path, attribution: ReallocAttribution) -> Result<ProfileFile, Failure> {
         let (format, imported) =
             mallow_formats::open_profile(path, attribution).map_err(|error| refused(path, &error))?;
         Ok(ProfileFile::of(path, format, imported, attribution))
     }
 
-    /// What a reader made of a file; what a trace of ours has no names for is looked up now.
+    /// Wraps the result of a reader; addresses without symbols in a trace of ours are resolved now.
     pub(crate) fn of(
         path: &Path,
         format: Format,
@@ -77,10 +77,10 @@ impl ProfileFile {
         self.kept.as_ref().map_or(index, |kept| kept[index.0 as usize])
     }
 
-    /// Leaves only the processes of a choice. Where they are one program, its command stands for that of the recording.
+    /// Keeps only the chosen processes. If they are one program, its command replaces that of the recording.
     ///
     /// # Errors
-    /// There is none of it; the sentence says which there are.
+    /// There is none; the sentence lists the processes.
     pub(crate) fn keep(&mut self, choice: &ProcessChoice) -> Result<(), Failure> {
         let kept = choice.of_heap(&self.profile, &self.path)?;
         self.keep_indices(&kept);
@@ -111,7 +111,7 @@ impl ProfileFile {
         }
     }
 
-    /// What people and scripts call its format.
+    /// Returns the name of its format.
     pub fn origin(&self) -> Origin {
         let ProfileFile { format, .. } = *self;
         Origin { word: format.word(), name: format.name(), is_trace: format == Format::Mallow }

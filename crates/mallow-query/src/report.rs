@@ -15,39 +15,39 @@ use mallow_view::{
 };
 use std::path::PathBuf;
 
-/// What is asked of a file.
+/// A request for a report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportRequest {
     /// The file.
     pub file: PathBuf,
-    /// Which of its processes; none for all.
+    /// Which of its processes; `None` for all.
     pub process: Option<ProcessChoice>,
-    /// Where `realloc`'s blocks count.
+    /// To which stack `realloc`'s blocks are attributed.
     pub attribution: ReallocAttribution,
-    /// Who reads it.
+    /// The kind of reader.
     pub detail: Detail,
-    /// Which leaks are known.
+    /// The suppressions.
     pub suppressions: SuppressionRequest,
     /// Which part of it.
     pub part: PartRequest,
-    /// Whether lines of scripts are shown, and the interpreter around them.
+    /// Whether lines of scripts are shown, and the interpreter's frames around them.
     pub scripts: ScriptFrames,
     /// Which part is shown.
     pub options: ReportOptions,
-    /// What only events tell.
+    /// The analyses that need events.
     pub events: EventOptions,
 }
 
-/// Who reads a report.
+/// The kind of reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
     /// People: stacks without plumbing, and verdicts in every table of leaks.
     Page,
-    /// Scripts: whole stacks, and verdicts only where leaks were asked for.
+    /// Scripts: whole stacks, and verdicts only if leaks were requested.
     Document,
 }
 
-/// A profile, and what a report says of it beside its sums.
+/// A profile, and the contents of its report beside its sums.
 #[derive(Debug)]
 pub struct Report<'a> {
     request: &'a ReportRequest,
@@ -55,7 +55,7 @@ pub struct Report<'a> {
     pub document: ProfileFile,
     /// What was suppressed.
     pub suppressions: AppliedSuppressions,
-    /// Verdicts on leaks, where they are shown and events tell.
+    /// Verdicts on leaks, if they are shown and there are events.
     pub leaks: Option<Leaks>,
 }
 
@@ -74,12 +74,12 @@ impl<'a> Report<'a> {
         Ok(report)
     }
 
-    /// The measure that rows are to be sorted by, if one was asked for.
+    /// Returns the measure by which rows are sorted, if one was requested.
     pub fn asked_measure(&self) -> Option<Measure> {
         self.request.options.layout.key().map(SortKey::weight)
     }
 
-    /// What it is about.
+    /// Returns its subject.
     pub fn subject(&self) -> Subject<'_> {
         Subject {
             profile: &self.document.profile,
@@ -90,7 +90,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// What is shown of sites in windows and of leaks.
+    /// Returns how sites in windows and leaks are shown.
     pub fn sites(&self) -> SiteOptions<'a> {
         let options = &self.request.options;
         let shown = match self.request.detail {
@@ -100,10 +100,10 @@ impl<'a> Report<'a> {
         SiteOptions { shown, filter: &options.filter, limit: options.limit }
     }
 
-    /// What events tell. A time line has so many slices.
+    /// Returns the analyses of events. A time line has this number of slices.
     ///
     /// # Errors
-    /// There are no events, or a window or a process is asked for that there is not.
+    /// There are no events, or the requested window or process does not exist.
     pub fn events(&self, slices: usize) -> Result<EventReport<'_>, Failure> {
         event_report(&self.document, &self.request.events, self.sites(), slices)
     }

@@ -6,17 +6,17 @@ use mallow_symbols::embedded_suppressions;
 use mallow_view::AppliedSuppressions;
 use std::path::{Path, PathBuf};
 
-/// Where suppressions come from.
+/// The sources of suppressions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SuppressionRequest {
     /// Files of them.
     pub files: Vec<PathBuf>,
-    /// Whether those that the recorded executable carries count too.
+    /// Whether those in the recorded executable are used too.
     pub embedded: bool,
 }
 
-/// Reads what is asked for, and takes the suppressed leaks from the profile. What a file's suppressions do not meet, and
-/// embedded ones that cannot be read, are warnings.
+/// Reads the requested suppressions, and removes the suppressed leaks from the profile. A file's suppressions that
+/// match nothing, and embedded ones that cannot be read, are warnings.
 pub(crate) fn apply(
     profile: &mut Profile,
     asked: &SuppressionRequest,

@@ -14,7 +14,7 @@ pub struct AllocatorRow {
     pub meaning: &'static str,
 }
 
-/// The metrics that the allocator tells, in the order in which they contain each other.
+/// Returns the metrics that the allocator reports, in the order in which they contain each other.
 pub fn allocator_rows(state: &AllocatorState) -> Vec<AllocatorRow> {
     let table: &[MetricSource] = match state.allocator {
         Allocator::Jemalloc => JEMALLOC,
@@ -85,7 +85,7 @@ const GLIBC: &[MetricSource] = &[
     ),
 ];
 
-/// What the metrics say together, in sentences.
+/// Returns conclusions from several metrics, in sentences.
 pub fn allocator_notes(state: &AllocatorState) -> Vec<String> {
     let totals = &state.totals;
     let mut notes = Vec::new();

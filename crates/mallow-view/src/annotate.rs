@@ -7,7 +7,7 @@ use mallow_stacks::{StackProfile, Weights};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What a line weighs.
+/// The weights of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LineWeights<W> {
     /// Stacks whose innermost call is at this line.
@@ -91,7 +91,7 @@ pub fn annotated<P: StackProfile>(
     found
 }
 
-/// For each name whether it is asked for: those that are `wanted`, or if there is none, those that have it as a part.
+/// Returns for each name whether it matches: those that are `wanted`, or if there is none, those that contain it.
 pub(crate) fn by_name<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) -> Vec<bool> {
     let names: Vec<&str> = names.collect();
     let is_exact =
@@ -103,7 +103,7 @@ pub(crate) fn by_name<'n>(names: impl Iterator<Item = &'n str>, wanted: &str) ->
     names.iter().map(|name| name.contains(wanted) || short_name(name).contains(wanted)).collect()
 }
 
-/// `app::read` is asked for by `read`.
+/// `read` matches `app::read`.
 fn ends_with_path(name: &str, wanted: &str) -> bool {
     let bare = name.split(['(', '<']).next().unwrap_or(name);
     bare.strip_suffix(wanted).is_some_and(|front| front.ends_with("::") || front.ends_with('.'))

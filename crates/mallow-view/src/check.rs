@@ -21,7 +21,7 @@ pub fn worst_first(result: &CheckResult) -> Vec<&TestResult> {
     tests
 }
 
-/// How many tests have each verdict, the worst first; verdicts that no test has are left out.
+/// Returns how many tests have each verdict, the worst first; verdicts that no test has are omitted.
 pub fn stats(result: &CheckResult) -> Vec<(Outcome, usize)> {
     let mut counts: Vec<(Outcome, usize)> = Vec::new();
     for test in worst_first(result) {
@@ -33,7 +33,7 @@ pub fn stats(result: &CheckResult) -> Vec<(Outcome, usize)> {
     counts
 }
 
-/// How a test stands in one metric; none when that was not judged.
+/// Returns the conclusion of a test for one metric; `None` if that was not judged.
 pub fn conclusion(test: &TestResult, metric: Metric) -> Option<&Conclusion> {
     test.conclusions.iter().find(|conclusion| conclusion.metric == metric)
 }
@@ -46,8 +46,9 @@ pub fn deciding(test: &TestResult) -> Vec<&Conclusion> {
     if above.is_empty() { position(Position::Below).collect() } else { above }
 }
 
-/// The metrics by which a test's changed stacks are listed, of those that made the verdict. Stacks have no peak of their
-/// own, so bytes stand in for it; and bytes are left out beside their count, because the same stacks have both.
+/// Returns the metrics by which a test's changed stacks are listed, of those that decided the verdict. Stacks have no
+/// peak of their own, so bytes replace it; and bytes are omitted beside their count, because the same stacks have
+/// both.
 pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
     let mut metrics: Vec<Metric> = Vec::new();
     for conclusion in deciding(test) {
@@ -56,7 +57,7 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
             Metric::Bytes | Metric::Peak | Metric::PeakRss => (Metric::Bytes, Metric::Allocations),
             Metric::Wall => continue,
             Metric::RemainingBytes => (Metric::RemainingBytes, Metric::Remaining),
-            // Objects have no stacks: those of what was allocated stand in for them.
+            // Objects have no stacks: those of allocations replace them.
             Metric::Objects | Metric::ObjectBytes => (Metric::Allocations, Metric::Allocations),
             Metric::RemainingObjects | Metric::RemainingObjectBytes => (Metric::Remaining, Metric::Remaining),
             metric => (metric, metric),
@@ -68,8 +69,8 @@ pub fn site_metrics(test: &TestResult) -> Vec<Metric> {
     if metrics.is_empty() { vec![Metric::Allocations] } else { metrics }
 }
 
-/// The frames of a stack that people want to see, innermost first. The loop that runs a region stands in every stack of a
-/// test and is left out, as long as another frame remains. `plumbing` are globs of the project's own.
+/// Returns the frames of a stack that people want to see, innermost first. The loop that runs a region is in every
+/// stack of a test and is hidden, as long as another frame remains. `plumbing` are globs of the project's own.
 pub fn visible<'a>(frames: &'a [Frame], plumbing: &[String]) -> Vec<&'a Frame> {
     let kept = without_interpreter(frames.iter().skip(plumbing::leading(frames, plumbing)));
     let shown: Vec<&Frame> = lines(kept.into_iter(), FrameVisibility::WithoutPlumbing)
@@ -93,15 +94,15 @@ fn is_marker(frame: &Frame) -> bool {
 /// A stack whose share changed since the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeRow<'a> {
-    /// What is visible of it, innermost first.
+    /// Its visible frames, innermost first.
     pub frames: Vec<&'a Frame>,
-    /// Which of them is the line to blame.
+    /// The index of the line to blame.
     pub blamed: usize,
-    /// What one run had of the metric.
+    /// The metric of one run before.
     pub before: u64,
-    /// What one run has of it.
+    /// The metric of one run now.
     pub after: u64,
-    /// Whether the baseline has the same stack, and not one that is alike.
+    /// Whether the baseline has the same stack, and not a similar one.
     pub exact: bool,
 }
 
@@ -112,21 +113,21 @@ impl ChangeRow<'_> {
     }
 }
 
-/// What changed in one metric.
+/// The changes in one metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes<'a> {
-    /// Which.
+    /// The metric.
     pub metric: Metric,
     /// The stacks that changed most.
     pub rows: Vec<ChangeRow<'a>>,
     /// How many more there are.
     pub more: usize,
-    /// What those come to together.
+    /// The sum of those.
     pub more_difference: i128,
 }
 
-/// The stacks whose share of a metric changed, the most first and more before less; at most `max_rows` of them. None where the baseline does
-/// not tell the metric.
+/// Returns the stacks whose share of a metric changed, the largest change first and increases before decreases; at
+/// most `max_rows` of them. Empty if the baseline does not have the metric.
 pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_> {
     let mut rows: Vec<ChangeRow<'_>> = Vec::new();
     let mut places: FxHashMap<Vec<&Frame>, usize> = FxHashMap::default();
@@ -144,7 +145,7 @@ pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_
         let row = &mut rows[at];
         row.before = row.before.saturating_add(of(change.before));
         row.after = row.after.saturating_add(of(change.after));
-        // What one side lacks was matched with nothing, so no doubt about it is to be told.
+        // A stack that one side lacks was matched with nothing, so there is no uncertain match to mark.
         row.exact &= change.exact || change.before.is_none() || change.after.is_none();
     }
     rows.retain(|row| row.difference() != 0);
@@ -162,7 +163,7 @@ pub fn changes(test: &TestResult, metric: Metric, max_rows: usize) -> Changes<'_
 /// plumbing is its caller's doing.
 fn blamed(visible: &[&Frame], of: Option<&Frame>, plumbing: &[String]) -> usize {
     let Some(of) = of else { return visible.iter().position(|frame| is_own(frame)).unwrap_or(0) };
-    // Frames of one stack lie behind one another: where this one is not visible, the next one outwards stands for it.
+    // Frames of one stack are in sequence: if this one is hidden, the next visible one outwards replaces it.
     let at =
         visible.iter().position(|frame| std::ptr::from_ref(*frame) >= std::ptr::from_ref(of)).unwrap_or(0);
     let outwards = visible.iter().skip(at);
@@ -170,7 +171,7 @@ fn blamed(visible: &[&Frame], of: Option<&Frame>, plumbing: &[String]) -> usize 
     if at + passed < visible.len() { at + passed } else { at }
 }
 
-/// Moves the places to blame from plumbing to its caller, so that everybody who is told a place is told the same.
+/// Moves the lines to blame from plumbing to its caller, so that all outputs show the same line.
 pub fn settle_blame(result: &mut CheckResult) {
     for test in &mut result.tests {
         for change in &mut test.changes {
@@ -197,17 +198,17 @@ pub fn lacks_lines(test: &TestResult) -> bool {
 /// A stack that made much of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LargestRow<'a> {
-    /// What is visible of it, innermost first.
+    /// Its visible frames, innermost first.
     pub frames: Vec<&'a Frame>,
-    /// Which of them is the innermost of the project.
+    /// The index of the innermost frame of the project.
     pub blamed: usize,
-    /// What one run has of the metric.
+    /// The metric of one run.
     pub value: u64,
 }
 
-/// The largest stacks of the judged run in a metric, at most `max_rows`, where nothing says what was there before: a limit is broken, and
-/// there is no baseline. How many more there are, and what they come to together. Stacks with the same `look`, from the visible
-/// frames and the one to begin with, are one row.
+/// Returns the largest stacks of the judged run in a metric, at most `max_rows`, if there is nothing to compare with:
+/// a limit is exceeded, and there is no baseline. Also how many more there are, and their sum. Stacks with the same
+/// `look`, from the visible frames and the one to begin with, are one row.
 pub fn largest<'a, L: Eq + Hash>(
     test: &'a TestResult,
     metric: Metric,
@@ -237,12 +238,12 @@ pub fn largest<'a, L: Eq + Hash>(
     (rows, rest.len(), together)
 }
 
-/// A stack that left something behind in a run.
+/// A stack that left blocks or descriptors in a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftRow<'a> {
-    /// What is visible of it, innermost first.
+    /// Its visible frames, innermost first.
     pub frames: Vec<&'a Frame>,
-    /// Blocks that live.
+    /// Live blocks.
     pub blocks: u64,
     /// Their bytes.
     pub bytes: u64,
@@ -250,7 +251,7 @@ pub struct LeftRow<'a> {
     pub descriptors: u64,
 }
 
-/// What the judged run left behind.
+/// The left-over blocks and descriptors of the judged run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Left<'a> {
     /// The stacks that left most.
@@ -265,7 +266,8 @@ pub struct Left<'a> {
     pub more_descriptors: u64,
 }
 
-/// What the judged run left behind, most blocks and descriptors first; at most `max_rows` stacks. Those with the same `look` are one row.
+/// Returns the left-over blocks and descriptors of the judged run, most first; at most `max_rows` stacks. Those with
+/// the same `look` are one row.
 pub fn left<'a, L: Eq + Hash>(
     test: &'a TestResult,
     max_rows: usize,
@@ -300,14 +302,14 @@ pub fn left<'a, L: Eq + Hash>(
 /// A stack whose allocations differ from run to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VaryingRow<'a> {
-    /// What is visible of it, innermost first.
+    /// Its visible frames, innermost first.
     pub frames: Vec<&'a Frame>,
     /// Its allocations in the runs.
     pub allocations: Spread,
 }
 
-/// The stacks that make a test flaky, the most varying first; and how many more there are than `max_rows`. Those with the same `look`
-/// are one row, with what they came to together in each run: their extremes need not fall on the same runs.
+/// Returns the stacks that make a test flaky, the most varying first; and how many more there are than `max_rows`.
+/// Those with the same `look` are one row, with their sum in each run: their extremes need not be in the same runs.
 pub fn varying<'a, L: Eq + Hash>(
     test: &'a TestResult,
     max_rows: usize,
@@ -333,7 +335,7 @@ pub fn varying<'a, L: Eq + Hash>(
     (rows, more)
 }
 
-/// What some stacks allocated together, by run; none where no runs are at hand.
+/// Returns the spread of the sum of some stacks over the runs; `None` without runs.
 fn together(test: &TestResult, stacks: &[&[Frame]]) -> Option<Spread> {
     let sum = |run: &Run| {
         let sites = run.sites.iter().filter(|site| stacks.contains(&site.frames.as_slice()));

@@ -4,7 +4,7 @@ use crate::{Direction, Filter, FrameVisibility, FunctionOrder, PartOf};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, ThreadIndex};
 use mallow_stacks::{Metric, Weights};
 
-/// How a profile of a processor's time is laid out.
+/// The layout of a CPU profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CpuLayout {
     /// Functions, with what they took themselves and with their callees.
@@ -15,23 +15,23 @@ pub enum CpuLayout {
     Stacks,
     /// A tree of calls.
     Tree {
-        /// Which way it grows.
+        /// Its direction.
         direction: Direction,
         /// Branches below this part of the whole are folded, in millionths.
         threshold_ppm: u32,
         /// Branches above one another.
         depth: usize,
     },
-    /// What each thread took.
+    /// The time of each thread.
     Threads,
     /// When it was taken.
     Timeline,
 }
 
-/// Which part of a profile is shown, and how.
+/// Which part of a profile is shown, and in which layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CpuOptions {
-    /// How.
+    /// The layout.
     pub layout: CpuLayout,
     /// By which metric.
     pub by: CpuMetric,
@@ -41,11 +41,11 @@ pub struct CpuOptions {
     pub shown: FrameVisibility,
     /// Which stacks are shown.
     pub filter: Filter,
-    /// Which part of a recording it is, where it is not all.
+    /// Which part of a recording it is, if it is not all.
     pub part: Option<PartOf<CpuTotals>>,
 }
 
-/// What a thread took.
+/// The time of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ThreadRow {
     /// The thread.
@@ -54,7 +54,7 @@ pub struct ThreadRow {
     pub totals: CpuTotals,
 }
 
-/// What threads took, heaviest by a metric first; empty where single samples are not told.
+/// Returns the times of threads, heaviest by a metric first; empty if there are no single samples.
 pub fn cpu_threads(profile: &CpuProfile, by: CpuMetric) -> Vec<ThreadRow> {
     let mut rows: Vec<ThreadRow> = (0..profile.threads.len() as u32)
         .map(|thread| ThreadRow { thread: ThreadIndex(thread), totals: CpuTotals::default() })
@@ -69,8 +69,8 @@ pub fn cpu_threads(profile: &CpuProfile, by: CpuMetric) -> Vec<ThreadRow> {
     rows
 }
 
-/// Metrics of so many equal slices of the recording's time, a wait's in all slices that it lasts for; empty where single samples are
-/// not told.
+/// Returns the metrics of this number of equal slices of the recording's time, a wait's in all slices that it lasts
+/// for; empty if there are no single samples.
 pub fn cpu_slices(profile: &CpuProfile, slices: usize) -> Vec<CpuTotals> {
     if profile.samples.is_empty() || slices == 0 {
         return Vec::new();
@@ -88,7 +88,7 @@ pub fn cpu_slices(profile: &CpuProfile, slices: usize) -> Vec<CpuTotals> {
             let part_ns = slice_end.saturating_sub(rest.time_ns).min(rest.totals.off_cpu_ns);
             let blocked = u128::from(rest.totals.blocked_ns) * u128::from(part_ns);
             let blocked_ns = (blocked / u128::from(rest.totals.off_cpu_ns.max(1))) as u64;
-            // What does not last stands where it began.
+            // An event without a duration is at its beginning.
             row.add(&CpuTotals { off_cpu_ns: part_ns, blocked_ns, ..rest.totals });
             rest.time_ns = slice_end;
             rest.totals = CpuTotals {

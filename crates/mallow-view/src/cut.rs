@@ -14,8 +14,8 @@ pub enum Piece<'a> {
     Gap(usize),
 }
 
-/// Cuts a stack, leaf first, to `max` pieces. The innermost and the outermost line stay, and each line of code that is the program's own
-/// stays once, if need be beyond `max`; what room is left goes to the innermost of the others.
+/// Shortens a stack, leaf first, to `max` pieces. The innermost and the outermost line are kept, and each line of the
+/// program's own code once, if need be beyond `max`; the remaining room goes to the innermost of the others.
 pub fn cut<'a>(lines: &[Line<'a>], max: usize) -> Vec<Piece<'a>> {
     let last = lines.len().saturating_sub(1);
     let mut seen = FxHashSet::default();
@@ -46,7 +46,7 @@ pub fn cut<'a>(lines: &[Line<'a>], max: usize) -> Vec<Piece<'a>> {
     out
 }
 
-/// How many pieces are shown: what is kept, and a gap for each run of what is not.
+/// Returns how many pieces are shown: the kept lines, and a gap for each run of others.
 fn pieces(kept: &[bool]) -> usize {
     kept.chunk_by(|a, b| a == b).map(|run| if run[0] { run.len() } else { 1 }).sum()
 }

@@ -27,18 +27,18 @@ pub(crate) use stacks::compared_stacks;
 /// another place often brings another warm-up.
 const SMALL_CHANGE: u64 = 100;
 
-/// What to compare, and what of it to show.
+/// What to compare, and which part of it to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiffOptions<M = Measure> {
     /// The metric that makes a site new, gone or changed.
     pub by: M,
-    /// Which frames of a stack count.
+    /// Which frames of a stack are compared.
     pub shown: FrameVisibility,
-    /// How many frames from the leaf count; none for all.
+    /// How many frames from the leaf are compared; `None` for all.
     pub depth: Option<usize>,
     /// Sites that differ by less are hidden; moved ones when both metrics are less.
     pub min: u64,
-    /// Which stacks are shown: a site that either side wants.
+    /// Which stacks are shown: sites that match on either side.
     pub filter: Option<Expression>,
 }
 
@@ -48,7 +48,7 @@ impl<M: Metric> Default for DiffOptions<M> {
     }
 }
 
-/// In which part of a diff a site stands.
+/// The section of a site in a diff.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Section {
     /// Only the profile after has it.
@@ -99,12 +99,12 @@ impl Change {
     }
 }
 
-/// What one side has of a row.
+/// One side of a row.
 #[derive(Clone, Debug)]
 pub struct DiffSide<'a, W = SiteTotals> {
     /// The metrics of all its sites.
     pub totals: W,
-    /// How many stacks were taken together.
+    /// How many stacks were merged.
     pub stacks: usize,
     /// The stack with the highest metric.
     pub stack: Option<StackId>,
@@ -115,7 +115,7 @@ pub struct DiffSide<'a, W = SiteTotals> {
 /// One site, or sites that became several, on both sides.
 #[derive(Clone, Debug)]
 pub struct DiffRow<'a, W = SiteTotals> {
-    /// Where it is shown.
+    /// Its section.
     pub section: Section,
     /// How it was matched.
     pub level: Level,
@@ -123,7 +123,7 @@ pub struct DiffRow<'a, W = SiteTotals> {
     pub before: Option<DiffSide<'a, W>>,
     /// None for a site that is gone.
     pub after: Option<DiffSide<'a, W>>,
-    /// Which of [`Comparison::renames`] stand between the two.
+    /// Indices of [`Comparison::renames`] between the two.
     pub renames: Vec<usize>,
 }
 
@@ -139,10 +139,10 @@ impl<W: Weights> DiffRow<'_, W> {
     }
 }
 
-/// How many rows, and their metrics.
+/// The number of rows, and their metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How many sites.
+    /// The number of sites.
     pub sites: usize,
     /// Their metrics together.
     pub change: Change,
@@ -156,7 +156,7 @@ impl Stats {
     }
 }
 
-/// What changed between two profiles.
+/// The changes between two profiles.
 #[derive(Clone, Debug)]
 pub struct Comparison<'a, W: Weights = SiteTotals> {
     /// By what sites are new, gone or changed.
@@ -169,7 +169,7 @@ pub struct Comparison<'a, W: Weights = SiteTotals> {
     pub rows: Vec<DiffRow<'a, W>>,
     /// Renamed functions.
     pub renames: Vec<Rename>,
-    /// Sites that would stand in a section but for `min` and `filter`.
+    /// Sites that would be in a section without `min` and `filter`.
     pub hidden: Stats,
     /// Sites with the same metric on both sides, in the same place.
     pub unchanged: Stats,
@@ -180,9 +180,9 @@ pub struct Comparison<'a, W: Weights = SiteTotals> {
 pub struct Unknown<M = Measure> {
     /// The measure.
     pub measure: M,
-    /// Whether the profile before knows it.
+    /// Whether the profile before has it.
     pub before: bool,
-    /// Whether the profile after knows it.
+    /// Whether the profile after has it.
     pub after: bool,
 }
 

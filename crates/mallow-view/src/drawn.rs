@@ -11,9 +11,9 @@ use mallow_stacks::{Metric, ProcessIndex, StackProfile, Weights};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What stands for a stack that was not taken.
+/// Shown for a stack that was not taken.
 const NO_STACK: &str = "(no stack was taken)";
-/// What stands for what the source counted and told by no stack: some tell only the largest.
+/// Shown for weights that the source counted without a stack: some write only the largest.
 pub(crate) const BEYOND: &str = "(not told by stack)";
 
 /// A call on a stack that is drawn.
@@ -21,9 +21,9 @@ pub(crate) const BEYOND: &str = "(not told by stack)";
 pub(crate) struct DrawnCall<'a> {
     /// The function, without semicolons and line ends; never empty.
     pub(crate) name: Rc<str>,
-    /// None for a program, and for what stands for a stack that is not there.
+    /// `None` for a program, and for a missing stack.
     pub(crate) frame: Option<&'a Frame>,
-    /// How often it stands there in a row.
+    /// How many times in a row it is called.
     pub(crate) times: usize,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn program(path: &str) -> Option<Rc<str>> {
     Some(plain(name).into())
 }
 
-/// What has a name and no frame.
+/// A call with a name and no frame.
 pub(crate) fn named(name: &str) -> DrawnCall<'static> {
     DrawnCall { name: name.into(), frame: None, times: 1 }
 }
@@ -68,9 +68,9 @@ pub(crate) fn named(name: &str) -> DrawnCall<'static> {
 /// The names of frames, made once for each frame.
 pub(crate) struct Names<F = fn(&Frame) -> Option<String>> {
     shown: FrameVisibility,
-    /// By the frame's place in memory, which is cheaper to look up than its contents.
+    /// By the frame's address, which is cheaper to look up than its contents.
     known: FxHashMap<*const Frame, Rc<str>>,
-    /// What a function is called here, where that is not its own name.
+    /// Returns the name of a function, if it differs from its own.
     other: F,
 }
 
@@ -81,7 +81,7 @@ impl Names {
 }
 
 impl<F: Fn(&Frame) -> Option<String>> Names<F> {
-    /// Functions are called by what `other` says, or else by their own names.
+    /// Names functions by `other`, or else by their own names.
     pub(crate) fn called(shown: FrameVisibility, other: F) -> Names<F> {
         Names { shown, known: FxHashMap::default(), other }
     }

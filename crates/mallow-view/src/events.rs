@@ -10,27 +10,27 @@ use crate::{Filter, FrameVisibility};
 use mallow_profile::analysis::{Slices, Window};
 use mallow_profile::{LiveSample, Process, Profile};
 
-/// What is shown of sites.
+/// How sites are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct SiteOptions<'a> {
     /// Which frames of a stack are shown.
     pub shown: FrameVisibility,
     /// Which sites are shown.
     pub filter: &'a Filter,
-    /// How many of them; none for as many as the front end thinks fit.
+    /// How many of them; `None` for the front end's default.
     pub limit: Option<usize>,
 }
 
-/// What was found, as rows.
+/// The results of analyses, as rows.
 #[derive(Debug)]
 pub struct EventReport<'a> {
     /// The profile that the events belong to.
     pub profile: &'a Profile,
-    /// The window, if one was asked for.
+    /// The window, if one was requested.
     pub window: Option<Window>,
-    /// What its filter asked for, if it has one.
+    /// Its filter, if it has one.
     pub filter: Option<&'a str>,
-    /// The course of live memory.
+    /// Live memory over time.
     pub timeline: Option<ProcessTimeline<'a>>,
     /// Whether the window's tables show only what was live at its end.
     pub at_only: bool,
@@ -38,7 +38,7 @@ pub struct EventReport<'a> {
     pub window_sites: Option<WindowSites>,
     /// Sizes and lifetimes.
     pub histograms: Option<Histograms>,
-    /// Who allocated and who freed.
+    /// Which threads allocated and which freed.
     pub threads: Option<Threads<'a>>,
     /// Blocks that were resized again and again.
     pub chains: Option<Chains>,
@@ -57,7 +57,7 @@ pub struct ProcessTimeline<'a> {
     pub rows: TimelineRows,
 }
 
-/// Where a time line comes from.
+/// The source of a time line.
 #[derive(Debug)]
 pub enum TimelineRows {
     /// From every event.

@@ -18,7 +18,7 @@ use regex::Regex;
 use std::fmt;
 use std::str::FromStr;
 
-/// What is wanted.
+/// A filter.
 #[derive(Clone, Debug)]
 pub struct Expression {
     text: String,
@@ -37,7 +37,7 @@ enum Node {
     Any(Vec<Node>),
 }
 
-/// What is asked of one field.
+/// A test of one field.
 #[derive(Clone, Debug)]
 enum Test {
     Frame(FrameField, TextTest),
@@ -46,7 +46,7 @@ enum Test {
     Size(Comparison, u64),
 }
 
-/// What of a frame is asked for.
+/// A field of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FrameField {
     Function,
@@ -57,7 +57,7 @@ enum FrameField {
     Any,
 }
 
-/// What is asked of a text.
+/// A test of a text.
 #[derive(Clone, Debug)]
 enum TextTest {
     /// It is a part.
@@ -100,22 +100,22 @@ impl FromStr for Expression {
 }
 
 impl Expression {
-    /// Returns whether sizes of blocks are asked for.
+    /// Returns whether it has a test of block sizes.
     pub fn asks_for_sizes(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Size(..)))
     }
 
-    /// Returns whether threads are asked for.
+    /// Returns whether it has a test of threads.
     pub fn asks_for_threads(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Thread(_)))
     }
 
-    /// Returns whether processes are asked for.
+    /// Returns whether it has a test of processes.
     pub fn asks_for_processes(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Process(_)))
     }
 
-    /// Returns whether only single events tell: sums by stack know nothing of sizes and threads.
+    /// Returns whether it needs events: sums by stack have no sizes and threads.
     pub fn needs_events(&self) -> bool {
         self.asks_for_sizes() || self.asks_for_threads()
     }
@@ -136,7 +136,7 @@ impl TextTest {
 }
 
 impl FrameField {
-    /// Names are looked at whole and as they are shown; so are paths, with their folders and without.
+    /// Names are compared as a whole and as they are shown; so are paths, with their folders and without.
     fn holds(self, test: &TextTest, frame: &Frame) -> bool {
         let name = || test.holds(&frame.function) || test.holds(&crate::short_name(&frame.function));
         let path = |path: Option<&str>| {

@@ -10,14 +10,14 @@ use mallow_stacks::{
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// What of a profile is drawn.
+/// Which part of a profile is drawn.
 #[derive(Clone, Copy, Debug)]
 pub struct FlameOptions<'a> {
     /// Which frames of a stack are shown.
     pub shown: FrameVisibility,
     /// Which sites.
     pub filter: &'a Filter,
-    /// Whether functions that call themselves, or each other, are told once with a number.
+    /// Whether functions that call themselves, or each other, are merged and shown with a count.
     pub folds_recursion: bool,
 }
 
@@ -51,7 +51,7 @@ fn recurring((drawn, call): (&DrawnCall<'_>, &FlameCall)) -> (u32, u32) {
     (if has_name { call.function.0 } else { Recursion::NOBODY }, call.times)
 }
 
-/// Flames, and what was looked up for them.
+/// A flame graph, and caches for building it.
 struct Filling {
     flames: Flames,
     recursion: Option<Recursion>,
@@ -59,7 +59,7 @@ struct Filling {
     places: FxHashMap<*const Frame, Option<FlamePlaceId>>,
     /// By the name's place in memory.
     functions: FxHashMap<(*const u8, Language), FlameFunctionId>,
-    /// Names are kept, so that no other one comes to their place.
+    /// Names are kept alive, so that their addresses are not reused.
     names: Vec<Rc<str>>,
 }
 

@@ -56,8 +56,8 @@ pub fn folded<M: Metric>(
     rows.into_iter().map(|(names, value)| FoldedRow { names, value }).collect()
 }
 
-/// The stacks of two profiles beside each other, in the order of their names, matched as a diff matches them: what stayed the same under
-/// another name stands under its later one.
+/// Returns the stacks of two profiles beside each other, sorted by name and matched as in a diff: a renamed stack has
+/// its later name.
 pub fn compared<P: StackProfile>(
     sides: [&P; 2],
     shown: FrameVisibility,

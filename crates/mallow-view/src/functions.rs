@@ -15,20 +15,20 @@ use rustc_hash::FxHashMap;
 pub struct FunctionRow<'a, W> {
     /// One of its frames: name and module are those of all, and a script's file.
     pub frame: &'a Frame,
-    /// Whether it has no name, and so is all functions of its module that have none.
+    /// Whether it has no name, and so represents all functions of its module without one.
     pub is_nameless: bool,
-    /// What it weighs itself: stacks whose innermost call it is.
+    /// Its self weight: stacks of which it is the innermost call.
     pub own: W,
-    /// What it weighs with its callees: stacks that it stands on.
+    /// Its total weight: stacks that contain it.
     pub under: W,
 }
 
-/// What functions are sorted by.
+/// The sort order of functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FunctionOrder {
-    /// What they weigh themselves.
+    /// By self weight.
     Own,
-    /// What they weigh with their callees.
+    /// By total weight.
     Under,
 }
 

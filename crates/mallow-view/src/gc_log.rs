@@ -6,7 +6,7 @@ use mallow_growth::{Conclusion, Evidence, Finding, Observation, Trend, Verdict};
 /// A slot of Ruby's heap on 64 bits. Since Ruby 3.2 larger ones exist, so this is a lower bound.
 pub const SLOT_BYTES: u64 = 40;
 
-/// What the lines run over. Only requests can be compared between programs.
+/// The x axis of the lines. Only requests can be compared between programs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Axis {
     /// The column of that name.
@@ -39,9 +39,9 @@ impl Axis {
 /// Which lines are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JudgedLines {
-    /// Those behind full collections: what they count lives.
+    /// Those after full collections: what they count is live.
     Full,
-    /// Those behind any collection; old garbage may be among what they count.
+    /// Those after any collection; they may count old garbage.
     Swept,
     /// All of them; garbage is among what they count.
     All,
@@ -58,12 +58,12 @@ pub struct ResidentColumn {
     pub is_peak: bool,
 }
 
-/// A log as it was judged.
+/// A judged log.
 #[derive(Clone, Debug)]
 pub struct GcReport {
     /// The log's path.
     pub file: String,
-    /// What the lines run over.
+    /// The x axis.
     pub axis: Axis,
     /// Which of them are judged.
     pub lines: JudgedLines,
@@ -75,11 +75,11 @@ pub struct GcReport {
     pub resident: Option<ResidentColumn>,
     /// Seconds from the first line to the last.
     pub seconds: Option<f64>,
-    /// What the judge saw.
+    /// The evidence.
     pub evidence: Evidence,
-    /// What it said.
+    /// The conclusion.
     pub conclusion: Conclusion,
-    /// What could not be read.
+    /// Warnings about lines that could not be parsed.
     pub warnings: Vec<String>,
 }
 
@@ -99,7 +99,7 @@ impl GcReport {
         self.conclusion.findings.iter().any(|finding| matches!(finding, Finding::Managed { .. }))
     }
 
-    /// Where an observation lies, as people read it: requests, seconds, collections.
+    /// Returns the x value of an observation, for people: requests, seconds, collections.
     pub fn across(&self, seen: &Observation) -> f64 {
         match self.axis {
             Axis::Seconds => seen.requests as f64 / 1_000.0,
@@ -107,7 +107,7 @@ impl GcReport {
         }
     }
 
-    /// What the verdict means to a script.
+    /// Returns the exit status of the verdict.
     pub fn weight(&self) -> Weight {
         match self.conclusion.verdict {
             Verdict::Leaking | Verdict::Mappings | Verdict::GrowsWhenIdle => Weight::Failed,

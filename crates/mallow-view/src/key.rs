@@ -2,7 +2,7 @@
 
 use mallow_stacks::{Metric, Weights};
 
-/// What rows can be sorted by.
+/// A sort key of rows.
 pub trait Key: Copy {
     /// The metrics that it reads.
     type Weights: Weights;
@@ -10,10 +10,10 @@ pub trait Key: Copy {
     /// The metric to sort by, highest first.
     fn rank(self, weights: &Self::Weights) -> u128;
 
-    /// Returns whether a site has anything to show under this key.
+    /// Returns whether a site has a value for this key.
     fn concerns(self, weights: &Self::Weights) -> bool;
 
-    /// How much a site weighs under this key: a metric that adds up over sites.
+    /// Returns the weight of a site for this key: a metric that adds up over sites.
     fn weigh(self, weights: &Self::Weights) -> u64;
 }
 

@@ -7,10 +7,10 @@ use mallow_profile::analysis::{Findings, Trend, TrendSite, Verdict};
 use mallow_profile::{Measure, ProcessIndex, Profile, SiteTotals, StackId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// A site that leaked, or that would have, had the program been killed.
+/// A site that leaked, or would have leaked if the program had been killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeakMetrics {
-    /// Bytes live at the end, over all processes, as the profile has them: what is suppressed is not among them.
+    /// Bytes live at the end, over all processes, without suppressed ones.
     pub leaked_bytes: u64,
     /// Blocks live at the end.
     pub leaked_blocks: u64,
@@ -20,7 +20,7 @@ pub struct LeakMetrics {
     pub first_us: u64,
     /// Its last allocation.
     pub last_us: u64,
-    /// How its live memory went, in the process where it leaked most.
+    /// The trend of its live memory, in the process where it leaked most.
     pub verdict: Option<Verdict>,
 }
 
@@ -35,7 +35,8 @@ pub struct Leaks {
 }
 
 impl Leaks {
-    /// Judges the sites that look the same together, each process apart. `processes` says where each of `findings` is from.
+    /// Judges sites that look the same together, each process separately. `processes` are the processes of
+    /// `findings`.
     pub fn of(
         profile: &Profile,
         processes: &[ProcessIndex],

@@ -8,7 +8,7 @@ use mallow_base::Frame;
 pub struct Line<'a> {
     /// The call.
     pub frame: &'a Frame,
-    /// How often it stands there in a row; more than 1 for recursion.
+    /// How many times in a row it is called; more than 1 for recursion.
     pub times: usize,
 }
 

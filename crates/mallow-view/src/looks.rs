@@ -9,7 +9,7 @@ use mallow_base::{Frame, Place};
 use mallow_stacks::{StackId, Stacks};
 use rustc_hash::FxHashMap;
 
-/// What a stack looks like; none when it has no frame.
+/// An id of a stack's visible frames; `None` if it has no frame.
 pub(crate) type Appearance = Option<u32>;
 
 const UNKNOWN: u32 = u32::MAX;
@@ -19,13 +19,13 @@ const UNKNOWN: u32 = u32::MAX;
 pub(crate) struct Named {
     pub(crate) node: StackId,
     pub(crate) location: usize,
-    /// How many frames of the location are folded away.
+    /// How many frames of the location are hidden.
     pub(crate) skip: usize,
-    /// How many frames are folded away in all.
+    /// How many frames are hidden in all.
     pub(crate) folded: usize,
 }
 
-/// Stacks, and what is known of their looks.
+/// Stacks, and a cache of their appearances.
 pub(crate) struct Appearances<'a> {
     stacks: &'a Stacks,
     shown: FrameVisibility,
@@ -94,7 +94,7 @@ impl<'a> Appearances<'a> {
         self.stacks.frames(stack).skip(skip)
     }
 
-    /// The look of a stack, and how many frames are folded on its leaf side.
+    /// Returns the appearance of a stack, and how many frames are hidden on its leaf side.
     pub(crate) fn of_stack(&mut self, stack: Option<StackId>) -> (Appearance, usize) {
         let Some(named) = self.naming(stack) else { return (None, 0) };
         let number = match named.skip {

@@ -35,7 +35,7 @@ pub fn is_own(frame: &Frame) -> bool {
     let module = frame.module.as_deref().unwrap_or_default();
     let module = module.rsplit('/').next().unwrap_or(module);
     let is_library = module.ends_with(".so") || module.contains(".so.");
-    // Tools that tell a line often tell no module.
+    // Tools that write a line often write no module.
     let is_nowhere = module.is_empty() && frame.file.is_none();
     let is_interpreter = INTERPRETERS.iter().any(|name| module.starts_with(name));
     !is_library

@@ -9,16 +9,16 @@ pub struct PartWindow {
     pub from_us: u64,
     /// Up to here.
     pub to_us: u64,
-    /// How long the recording is.
+    /// The length of the recording.
     pub of_us: u64,
 }
 
-/// The part that is looked at.
+/// The selected part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartOf<W = SiteTotals> {
     /// The time; none for all of it.
     pub window: Option<PartWindow>,
-    /// What was asked for, as it was typed.
+    /// The filter, as it was typed.
     pub filter: Option<String>,
     /// The metrics of the whole recording.
     pub whole: W,

@@ -17,9 +17,9 @@ pub struct Peek<'a, W> {
     pub frame: &'a Frame,
     /// Stacks whose innermost call it is.
     pub own: W,
-    /// Stacks that it stands on.
+    /// Stacks that contain it.
     pub under: W,
-    /// Who called it, heaviest first; none where it is the outermost call that is shown.
+    /// Its callers, heaviest first; `None` if it is the outermost visible call.
     pub callers: Vec<(Option<&'a Frame>, W)>,
     /// Whom it called.
     pub callees: Vec<(&'a Frame, W)>,
@@ -48,7 +48,7 @@ pub fn peek<'a, P: StackProfile>(
             calls.pop();
         }
         for (at, function) in calls.iter().enumerate().filter(|(_, function)| is_asked[**function]) {
-            // Its innermost call tells whom it called, and that the stack counts.
+            // Its innermost call determines the callee, and that the stack counts.
             if calls[..at].contains(function) {
                 continue;
             }
@@ -72,7 +72,7 @@ pub fn peek<'a, P: StackProfile>(
     peeks
 }
 
-/// What is found of a function, by numbers.
+/// The callers and callees of a function, by numbers.
 #[derive(Default)]
 struct Neighbours<W> {
     own: W,

@@ -14,7 +14,7 @@ pub struct PlaceRow<T> {
     pub metrics: T,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
-    /// How many frames of that stack are folded away on its leaf side.
+    /// How many frames of that stack are hidden on its leaf side.
     pub folded: usize,
 }
 

@@ -5,7 +5,7 @@
 use crate::{Key, Measure};
 use mallow_profile::{Availability, Recording, SiteTotals, TimeUnit};
 
-/// What sites of the heap can be sorted by: the measures, and what follows from a site's other metrics.
+/// Sort keys of heap sites: the measures, and values derived from other metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SortKey {
     /// A measure.
@@ -22,7 +22,7 @@ pub enum SortKey {
     MaxBlocks,
     /// The average size of a block.
     Size,
-    /// How long a block lived on average.
+    /// The average lifetime of a block.
     Lifetime,
     /// Allocations in a second of the recording.
     Rate,
@@ -67,7 +67,7 @@ impl SortKey {
         }
     }
 
-    /// The measure that says how much a site weighs under this key. Averages and maxima do not add up over sites, so a
+    /// Returns the measure that is a site's weight under this key. Averages and maxima do not add up over sites, so a
     /// share or a threshold needs one that does.
     pub fn weight(self) -> Measure {
         match self {
@@ -84,8 +84,8 @@ impl SortKey {
         !matches!(self, SortKey::Max | SortKey::MaxBlocks | SortKey::Size | SortKey::Lifetime)
     }
 
-    /// The metric of a site in its unit: calls, blocks or bytes; averages rounded down, [`SortKey::Lifetime`] in the
-    /// recording's time unit. For [`SortKey::Rate`] it is the number of allocations, which gives the same order.
+    /// Returns the metric of a site in its unit: calls, blocks or bytes; averages rounded down, [`SortKey::Lifetime`]
+    /// in the recording's time unit. For [`SortKey::Rate`] it is the number of allocations, which has the same order.
     pub fn of_site(self, totals: &SiteTotals) -> u64 {
         match self {
             SortKey::Measure(measure) => measure.of_site(totals),
@@ -100,12 +100,12 @@ impl SortKey {
         }
     }
 
-    /// Returns whether a site has anything to show under this key.
+    /// Returns whether a site has a value for this key.
     pub fn concerns(self, totals: &SiteTotals) -> bool {
         Key::concerns(self, totals)
     }
 
-    /// Returns whether a profile's source could tell this metric.
+    /// Returns whether a profile's source has this metric.
     pub fn is_known(self, known: &Availability) -> bool {
         match self {
             SortKey::Measure(measure) => measure.is_known(known),
@@ -150,7 +150,7 @@ impl Key for SortKey {
     }
 }
 
-/// What follows from a site's metrics.
+/// Values derived from a site's metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// Average bytes of a block.
@@ -165,7 +165,7 @@ pub struct Point {
     pub bytes_rate: Option<f64>,
 }
 
-/// How many time units a rate counts: a second, a million instructions, or a mebibyte allocated.
+/// Returns how many time units a rate refers to: a second, a million instructions, or a mebibyte allocated.
 pub fn rate_units(unit: TimeUnit) -> u64 {
     match unit {
         TimeUnit::Microseconds | TimeUnit::Instructions => 1_000_000,
@@ -174,7 +174,7 @@ pub fn rate_units(unit: TimeUnit) -> u64 {
 }
 
 impl Point {
-    /// What follows from the metrics of a site, or of several together.
+    /// Derives them from the metrics of a site, or of several together.
     pub fn of(totals: &SiteTotals, recording: &Recording, known: &Availability) -> Point {
         let ratio =
             |part: u64, whole: u64, told: bool| (told && whole > 0).then(|| part as f64 / whole as f64);

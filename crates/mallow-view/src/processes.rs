@@ -12,7 +12,7 @@ const FIRST_MAX: usize = 3;
 /// The part of the highest peak from which a program has one.
 const PEAK_SHARE_MIN: f64 = 0.10;
 
-/// What ran. An `exec` makes another program of a process, which is another one here.
+/// The programs that ran. After an `exec` a process counts as another program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Programs<'a> {
     /// The highest peak first; empty where only one program ran.
@@ -24,7 +24,7 @@ pub struct Programs<'a> {
 /// Programs as one row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OtherPrograms {
-    /// How many.
+    /// The number of processes.
     pub count: usize,
     /// Their names and how often each ran, most often first.
     pub names: Vec<(String, usize)>,
@@ -63,7 +63,7 @@ impl OtherPrograms {
     }
 }
 
-/// A command line without the folders of its program: what tells processes apart stands behind them.
+/// Returns a command line without the folders of its program: the arguments distinguish processes.
 pub fn short_command(command: &str) -> &str {
     let word = command.split(' ').next().unwrap_or_default();
     let folders = word.rfind('/').map_or(0, |slash| slash + 1);

@@ -7,12 +7,12 @@ use crate::{
 };
 use mallow_profile::Profile;
 
-/// Where a profile came from.
+/// The source of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
     /// The format's word, such as `heaptrack`.
     pub word: &'static str,
-    /// What people call such a file, such as `heaptrack file`.
+    /// The name of the file's format, such as `heaptrack file`.
     pub name: &'static str,
     /// Whether it is a trace of ours.
     pub is_trace: bool,
@@ -23,20 +23,20 @@ pub struct Origin {
 pub struct Subject<'a> {
     /// The profile, without what was suppressed.
     pub profile: &'a Profile,
-    /// Where it came from.
+    /// Its source.
     pub origin: Origin,
-    /// What was suppressed.
+    /// The suppressions.
     pub suppressions: &'a AppliedSuppressions,
-    /// Verdicts on its leaks, where there are events to tell.
+    /// Verdicts on its leaks, if there are events.
     pub leaks: Option<&'a Leaks>,
-    /// Which part of a recording it is, where it is not all.
+    /// Which part of a recording it is, if it is not all.
     pub part: Option<&'a PartOf>,
 }
 
-/// Which part of a profile is shown, and how.
+/// Which part of a profile is shown, and in which layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportOptions {
-    /// How sites are laid out.
+    /// The layout of sites.
     pub layout: Layout,
     /// Rows of a table, or branches of a node; none for as many as the front end thinks fit.
     pub limit: Option<usize>,
@@ -48,7 +48,7 @@ pub struct ReportOptions {
     pub per: Option<u64>,
 }
 
-/// How sites are laid out.
+/// The layout of sites.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// The totals, and a short table by each measure.
@@ -68,9 +68,9 @@ pub enum Layout {
 /// A tree of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeLayout {
-    /// What its branches are sorted by.
+    /// The sort key of its branches.
     pub key: SortKey,
-    /// Which way it grows.
+    /// Its direction.
     pub direction: Direction,
     /// Branches below this part of the whole are folded, in millionths.
     pub threshold_ppm: u32,
@@ -79,7 +79,7 @@ pub struct TreeLayout {
 }
 
 impl Subject<'_> {
-    /// What suppressions took from the leaks that the options want.
+    /// Returns the leaks matching the options that suppressions removed.
     pub fn suppressed(&self, options: &ReportOptions) -> SuppressedLeaks {
         let AppliedSuppressions { taken, suppressions, .. } = self.suppressions;
         SuppressedLeaks::of(self.profile, taken, suppressions.len(), options.shown, &options.filter)
@@ -87,7 +87,7 @@ impl Subject<'_> {
 }
 
 impl ReportOptions {
-    /// What a tree shows.
+    /// Returns the options of a tree.
     pub fn tree_options(&self, tree: TreeLayout) -> TreeOptions {
         TreeOptions {
             direction: tree.direction,
@@ -101,7 +101,7 @@ impl ReportOptions {
 }
 
 impl Layout {
-    /// What sites are sorted by; none where each measure has its own table.
+    /// Returns the sort key of sites; `None` if each measure has its own table.
     pub fn key(&self) -> Option<SortKey> {
         match self {
             Layout::Tables => None,
@@ -110,7 +110,7 @@ impl Layout {
         }
     }
 
-    /// Returns whether leaks stand in it with their verdicts.
+    /// Returns whether it lists leaks with their verdicts.
     pub fn has_leak_table(&self) -> bool {
         let is_of_sites = matches!(self, Layout::Tables | Layout::Stacks(_) | Layout::Points(_));
         is_of_sites && self.key().is_none_or(|key| key.weight() == Measure::Leaked)

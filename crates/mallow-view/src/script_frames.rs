@@ -8,7 +8,7 @@
 use mallow_base::{Frame, Language};
 use mallow_stacks::{Location, Stacks};
 
-/// Which of the two are to be seen.
+/// Which of the two are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScriptFrames {
     /// The script's, without the interpreter's around them.
@@ -32,10 +32,10 @@ const INTERPRETER: [&str; 8] = [
     "vm_exec",
 ];
 
-/// Where Python keeps those of its own modules that it loads; which of them are built in differs from one distribution to the next.
+/// The folder of Python's own extension modules; which of them are built in differs between distributions.
 const OWN_MODULES: &str = "/lib-dynload/";
 
-/// Runtimes that make code, and the libraries of a JDK that stand between a method and what it allocates.
+/// Runtimes with a JIT compiler, and the libraries of a JDK between a method and its allocations.
 const RUNTIMES: [&str; 10] = [
     "node",
     "nodejs",
@@ -49,7 +49,7 @@ const RUNTIMES: [&str; 10] = [
     "libverify.so",
 ];
 
-/// What a runtime calls the pieces of itself that it makes while it runs, or copies.
+/// Names of a runtime's own generated or copied code.
 const MADE: [&str; 9] = [
     "Builtin:",
     "BytecodeHandler:",
@@ -63,11 +63,11 @@ const MADE: [&str; 9] = [
     "0x",
 ];
 
-/// Files of Python's import, whose calls stand between a module and the line that imports it, Node's of the same kind, and what Ruby
-/// carries within it, `require` among it.
+/// Files of Python's import system, whose calls are between a module and the line that imports it, Node's of the same
+/// kind, and Ruby's internal ones, `require` among them.
 const OWN_FILES: [&str; 3] = ["<frozen importlib._bootstrap", "node:internal/", "<internal:"];
 
-/// Packages of the JDK that nobody calls by themselves.
+/// Packages of the JDK that programs do not call directly.
 const OWN_PACKAGES: [&str; 2] = ["jdk.internal.", "sun."];
 
 /// Returns whether a frame is a script's, and not of the interpreter's own.
@@ -81,7 +81,8 @@ fn is_own_script(frame: &Frame) -> bool {
         || frame.language == Language::Java && begins(&frame.function, &OWN_PACKAGES)
 }
 
-/// Returns whether a library is one of those that come with Ruby: `lib/ruby/3.1.0/x86_64-linux/json/ext/parser.so`, and not a gem's.
+/// Returns whether a library belongs to Ruby itself: `lib/ruby/3.1.0/x86_64-linux/json/ext/parser.so`, and not to a
+/// gem.
 fn is_own_of_ruby(path: &str) -> bool {
     let behind = path.split("/ruby/").nth(1);
     behind.is_some_and(|behind| behind.starts_with(|first: char| first.is_ascii_digit()))

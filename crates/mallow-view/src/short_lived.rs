@@ -6,7 +6,7 @@ use mallow_base::add_fields;
 use mallow_profile::Profile;
 use mallow_profile::analysis::ShortLivedSite;
 
-/// How many blocks of a site lived briefly.
+/// How many short-lived blocks a site has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ShortLivedMetrics {
     /// Blocks that lived briefly.

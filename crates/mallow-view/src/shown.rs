@@ -3,7 +3,7 @@
 use crate::plumbing;
 use mallow_base::Frame;
 
-/// Which frames of a stack are to be seen.
+/// Which frames of a stack are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameVisibility {
     /// Every frame.
@@ -18,7 +18,7 @@ pub enum FrameVisibility {
 }
 
 impl FrameVisibility {
-    /// Without plumbing, the program's own included. What it is lives as long as the command that was told it.
+    /// Hides plumbing, the program's own included. The patterns live as long as the command.
     pub fn without_plumbing(own: Vec<String>) -> FrameVisibility {
         if own.is_empty() {
             FrameVisibility::WithoutPlumbing

@@ -10,16 +10,16 @@ use mallow_profile::SiteTotals;
 use mallow_stacks::{ProcessIndex, Site, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::FxHashMap;
 
-/// Which sites are wanted. Each part that is given must hold for some frame of the stack, folded ones included.
+/// Which sites are selected. Each part that is set must match some frame of the stack, hidden ones included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// A part of a function's name, whole or as shown.
     pub function: Option<String>,
     /// A part of a module's path.
     pub module: Option<String>,
-    /// Who handed the block out, where Python's own allocator was recorded.
+    /// The allocator domain, if Python's own allocator was recorded.
     pub domain: Option<Domain>,
-    /// What stacks are to be besides. What asks for more than stacks is for [`crate::filter::Matching`].
+    /// A filter on stacks. Filters on other things are for [`crate::filter::Matching`].
     pub expression: Option<Expression>,
 }
 
@@ -30,7 +30,7 @@ pub enum Domain {
     Objects,
     /// Other memory of the interpreter.
     Memory,
-    /// What nobody handed out but `malloc`.
+    /// Blocks directly from `malloc`.
     Raw,
 }
 
@@ -38,7 +38,7 @@ impl Domain {
     /// All of them.
     pub const ALL: [Domain; 3] = [Domain::Objects, Domain::Memory, Domain::Raw];
 
-    /// As it is typed.
+    /// Returns the word of the command line.
     pub fn word(self) -> &'static str {
         match self {
             Domain::Objects => "objects",
@@ -47,7 +47,7 @@ impl Domain {
         }
     }
 
-    /// That of a block with this frame innermost: the recorder's own function for a domain.
+    /// Returns the domain of a block by its innermost frame: the recorder's own function for a domain.
     fn of(innermost: &Frame) -> Domain {
         match innermost.function.strip_prefix("mallow_preload::python::") {
             Some(of_domain) if of_domain.starts_with("object::") => Domain::Objects,
@@ -64,7 +64,7 @@ pub struct SiteRow<W = SiteTotals> {
     pub totals: W,
     /// One of the stacks; none when no stack was taken.
     pub stack: Option<StackId>,
-    /// How many frames of that stack are folded away on its leaf side.
+    /// How many frames of that stack are hidden on its leaf side.
     pub folded: usize,
 }
 
@@ -172,8 +172,8 @@ impl<'a, W: Weights> Sites<'a, W> {
         modules
     }
 
-    /// The rows merged further by the frame that names them, their first visible one. The stack kept is that of the
-    /// row that comes first, so sort before.
+    /// Merges rows further by the frame that names them, their first visible one. The stack that is kept is that of
+    /// the first row, so sort before.
     pub fn by_naming_frame(&self) -> Self {
         let mut rows: Vec<SiteRow<W>> = Vec::new();
         let mut by_frame: FxHashMap<Option<SourceLine<'_>>, usize> = FxHashMap::default();
@@ -212,9 +212,9 @@ fn rows<'s, W: Weights + 's>(
     rows
 }
 
-/// Which stacks a filter wants.
+/// Which stacks a filter matches.
 pub(crate) struct Wanted {
-    /// For each stack node whether function and module were met at it or outwards of it; none when all are wanted.
+    /// For each stack node whether function and module were matched at it or outwards of it; `None` if all match.
     met: Option<Vec<(bool, bool)>>,
     /// For each stack node whether it is one of the domain; none when all domains are wanted.
     of_domain: Option<Vec<bool>>,

@@ -16,7 +16,7 @@ use mallow_base::median;
 use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Shape, Trend};
 
-/// What a series is measured in.
+/// The unit of a series.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeriesUnit {
     /// Bytes.
@@ -32,19 +32,19 @@ pub struct SeriesRow {
     pub name: &'static str,
     /// A name that a program can rely on.
     pub key: &'static str,
-    /// What it is measured in.
+    /// Its unit.
     pub unit: SeriesUnit,
     /// The level at the first observation.
     pub first: f64,
     /// The level at the last.
     pub last: f64,
-    /// Growth for each request with its interval (growth, low, high); none where nobody drew a trend.
+    /// Growth per request with its interval (growth, low, high); `None` without a trend.
     pub per_request: Option<(f64, f64, f64)>,
-    /// The course; none where nobody drew a trend.
+    /// The shape of the trend; `None` without a trend.
     pub shape: Option<Shape>,
 }
 
-/// The series that were looked at, those that the verdict rests on first.
+/// Returns the series, those that decide the verdict first.
 pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
     let conclusion = &report.conclusion;
     let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend));
@@ -86,7 +86,7 @@ fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> SeriesRow {
     }
 }
 
-/// Who holds memory that is on none of the heaps that were looked at.
+/// Which allocator holds memory that is on none of the observed heaps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder<'a> {
     /// Go's runtime.
@@ -95,22 +95,22 @@ pub enum Holder<'a> {
     Linked(&'a str),
     /// A `malloc` of the program's own.
     OwnMalloc,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
-/// A program whose memory is on none of the heaps that were looked at.
+/// A program whose memory is on none of the observed heaps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Elsewhere<'a> {
     /// Live heap at the last observation; none without a recorder.
     pub live_bytes: Option<u64>,
     /// Resident memory then.
     pub resident_bytes: u64,
-    /// Who holds it.
+    /// Its allocator.
     pub holder: Holder<'a>,
 }
 
-/// What is known of memory that lies outside of every heap; none when it does not.
+/// Returns what is known of memory outside every heap; `None` if there is none.
 pub fn elsewhere(report: &SoakReport) -> Option<Elsewhere<'_>> {
     let last = report.evidence.observations.last().filter(|_| report.conclusion.is_elsewhere)?;
     let names = || report.samples.iter().filter_map(|sample| sample.foreign_heap.as_deref());
@@ -130,10 +130,10 @@ pub fn runtimes(samples: &[Sample]) -> Vec<&str> {
     names.collect::<std::collections::BTreeSet<&str>>().into_iter().collect()
 }
 
-/// What a growth comes to in time.
+/// A growth rate over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
-    /// Requests a second over the judged iterations; the middle one.
+    /// Requests a second over the judged iterations; the median.
     pub requests_per_second: f64,
     /// Bytes a day at this rate.
     pub bytes_per_day: f64,
@@ -141,7 +141,7 @@ pub struct Pace {
     pub limit: Option<(u64, Option<f64>)>,
 }
 
-/// At which pace the judged series grows; none when no request was counted.
+/// Returns the pace at which the judged series grows; `None` if no request was counted.
 pub fn pace(report: &SoakReport) -> Option<Pace> {
     let requests_per_second = median(rates(&report.samples))?;
     let conclusion = &report.conclusion;
@@ -158,15 +158,15 @@ pub fn pace(report: &SoakReport) -> Option<Pace> {
     })
 }
 
-/// How growth divides between what a runtime manages, the rest of the live heap, and what the allocator keeps; in bytes for
-/// each request.
+/// How growth is divided between the managed heap, the rest of the live heap, and what the allocator keeps; in bytes
+/// per request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Split {
-    /// In the managed heap; none where no runtime told.
+    /// In the managed heap; `None` if no runtime reported it.
     pub managed: Option<f64>,
-    /// In the live heap outside of that; none without a recorder.
+    /// In the live heap outside the managed one; `None` without a recorder.
     pub native: Option<f64>,
-    /// Held by the allocator beyond what lives: rounding, headers, and what is free; none where it was not asked.
+    /// Held by the allocator beyond live blocks: rounding, headers, and free memory; `None` if it was not queried.
     pub allocator: Option<f64>,
     /// Resident memory as a whole.
     pub resident: f64,
@@ -206,7 +206,7 @@ pub struct Asked {
     pub uncounted: bool,
 }
 
-/// What was asked of the server in the judged iterations.
+/// Returns the requests of the judged iterations.
 pub fn asked(samples: &[Sample]) -> Asked {
     let mut asked = Asked::default();
     let loads: Vec<_> = measured(samples).filter_map(|sample| sample.load.as_ref()).collect();
@@ -233,7 +233,7 @@ pub fn measured(samples: &[Sample]) -> impl Iterator<Item = &Sample> {
     samples.iter().filter(|sample| sample.phase == Phase::Measured)
 }
 
-/// By how much live heap grew in an iteration, for each of its requests; none where that was not seen.
+/// Returns by how much live heap grew in an iteration, per request; `None` if that was not observed.
 pub fn heap_step(before: &Sample, after: &Sample) -> Option<f64> {
     let requests =
         after.requests_total.checked_sub(before.requests_total).filter(|requests| *requests > 0)?;

@@ -13,7 +13,7 @@ pub struct Spread {
     pub max: u64,
 }
 
-/// What a metric counts, and so how it is written.
+/// The unit of a metric, which decides its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Metric {
     /// Calls or blocks.
@@ -29,7 +29,7 @@ pub enum Metric {
 pub struct MetricRow {
     /// Its name.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub metric: Metric,
     /// Its values.
     pub spread: Spread,
@@ -38,7 +38,7 @@ pub struct MetricRow {
 }
 
 impl MetricRow {
-    /// Returns whether its values may all stand for the same one.
+    /// Returns whether its values may all be equal.
     pub fn is_equal(&self) -> bool {
         self.spread.max - self.spread.min <= 2 * self.error
     }
@@ -75,7 +75,7 @@ impl Spread {
     }
 }
 
-/// A metric's name, what it counts, and where it stands.
+/// A metric's name, its unit, and its value.
 type Column = (&'static str, Metric, fn(&Run) -> u64);
 
 const COLUMNS: [Column; 11] = [
@@ -98,7 +98,7 @@ pub fn metric_rows(runs: &[Run]) -> Vec<MetricRow> {
     let row = |&(name, metric, value): &Column| {
         let error = match name {
             "peak bytes" => peak_error,
-            // Of blocks nobody knows how small they are.
+            // If blocks are counted without sizes.
             "peak blocks" if peak_error > 0 => u64::MAX / 2,
             _ => 0,
         };

@@ -6,9 +6,9 @@ use crate::tops::{Top, tops};
 use mallow_base::Percent;
 use mallow_profile::{EventsLost, Exit, Process, Profile, Totals};
 
-/// The leaked share of the peak from which leaks are worth a look.
+/// From this leaked share of the peak on, a report of leaks is suggested.
 const LEAKED_SHARE_MIN: f64 = 0.10;
-/// The share of temporary allocations from which they are worth a look.
+/// From this share of temporary allocations on, a report of them is suggested.
 const TEMPORARY_SHARE_MIN: f64 = 0.20;
 
 /// A recording in a few metrics.
@@ -18,15 +18,15 @@ pub struct Summary<'a> {
     pub command: String,
     /// How its first process ended.
     pub exit: Option<Exit>,
-    /// How long it took, in microseconds.
+    /// Its duration, in microseconds.
     pub duration_us: u64,
-    /// How many processes it became; an `exec` is not counted as another one.
+    /// How many processes there were; an `exec` does not count as another one.
     pub processes: usize,
     /// The metrics of all processes.
     pub totals: Totals,
     /// The process with the highest peak.
     pub peak_process: Option<&'a Process>,
-    /// What ran, where it was more than one program.
+    /// The programs, if there was more than one.
     pub programs: Programs<'a>,
     /// Events that were not recorded, over all processes.
     pub events_lost: EventsLost,
@@ -34,7 +34,7 @@ pub struct Summary<'a> {
     pub tops: Vec<Top<'a>>,
     /// The path of a module that lacks the names of much of this.
     pub nameless: Option<&'a str>,
-    /// What to look at next; the most telling first.
+    /// Suggested reports; the most important first.
     pub next: Vec<Next>,
 }
 
@@ -43,7 +43,7 @@ pub struct Summary<'a> {
 pub struct Next {
     /// By which measure to sort; none for the report over all.
     pub sort: Option<Measure>,
-    /// What in the data says so.
+    /// The reason.
     pub why: String,
 }
 

@@ -6,22 +6,22 @@ use mallow_profile::{Profile, SuppressedSite, Suppression, suppress_leaks};
 /// All suppressions, and what they took from the leaks of a profile.
 #[derive(Debug, Default)]
 pub struct AppliedSuppressions {
-    /// Where they came from.
+    /// Their sources.
     pub sources: Vec<SuppressionSource>,
-    /// Of all sources, in their order; what [`SuppressedSite::by`] counts.
+    /// Those of all sources, in their order; [`SuppressedSite::by`] is an index into it.
     pub suppressions: Vec<Suppression>,
     /// The sites that they took.
     pub taken: Vec<SuppressedSite>,
 }
 
-/// Where suppressions came from.
+/// A source of suppressions.
 #[derive(Debug)]
 pub struct SuppressionSource {
     /// Its path.
     pub path: String,
     /// Whether `path` is an executable that carries them.
     pub is_embedded: bool,
-    /// Where this source's suppressions end among all.
+    /// The end of this source's suppressions among all.
     end: usize,
 }
 
@@ -32,18 +32,19 @@ impl AppliedSuppressions {
         self.sources.push(SuppressionSource { path, is_embedded, end: self.suppressions.len() });
     }
 
-    /// Takes the suppressed leaks from a profile. What a file's suppressions do not meet are warnings.
+    /// Removes the suppressed leaks from a profile. A file's suppressions that match nothing are warnings.
     pub fn take(&mut self, profile: &mut Profile, warnings: &mut Vec<String>) {
         self.taken = suppress_leaks(profile, &self.suppressions);
         warnings.extend(self.unused());
     }
 
-    /// Where a suppression came from.
+    /// Returns the source of a suppression.
     pub fn source(&self, index: usize) -> Option<&SuppressionSource> {
         self.sources.iter().find(|source| index < source.end)
     }
 
-    /// A sentence for each file with suppressions that met no leak. An executable's own are meant for many runs.
+    /// Returns a sentence for each file with suppressions that matched no leak. An executable's own are meant for
+    /// many runs.
     fn unused(&self) -> Vec<String> {
         let mut start = 0;
         let mut sentences = Vec::new();
@@ -77,7 +78,7 @@ pub struct SuppressedLeaks {
     pub by: Vec<SuppressedBy>,
 }
 
-/// What one suppression took.
+/// What one suppression removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SuppressedBy {
     /// Sites, counted as rows of a report.

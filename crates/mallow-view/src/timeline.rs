@@ -5,7 +5,7 @@ use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::analysis::{Level, Slice, Slices, Timeline};
 use mallow_profile::{LiveSample, Process, Profile, Sample};
 
-/// What a row of sites held over time.
+/// The live blocks of a row of sites over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SiteOverTime {
     /// Its bytes when most bytes of the process were live.
@@ -19,7 +19,7 @@ pub struct SiteOverTime {
 pub struct OverTime {
     /// The stretch of time.
     pub time: Slices,
-    /// What happened in each slice.
+    /// The slices.
     pub slices: Vec<Slice>,
     /// Resident bytes at the end of each slice; none before the first sample.
     pub rss_bytes: Vec<Option<u64>>,
@@ -99,7 +99,7 @@ fn at_ends<S, V: Copy>(time: &Slices, samples: &[S], value: impl Fn(&S) -> (u64,
     let mut values: Vec<Option<V>> = vec![None; time.count()];
     let end_us = time.begin_us(time.count());
     for (time_us, value) in samples.iter().map(value) {
-        // A zoomed time line knows what was before it, but not what came after.
+        // A zoomed time line knows the events before it, but not those after it.
         if time_us <= end_us {
             values[time.of(time_us)] = Some(value);
         }
@@ -126,7 +126,7 @@ mod tests {
         let process = Process { live_samples, ..Process::default() };
         let found = of_live_samples(&process, &Slices::new(0, 60, 6));
         let bytes: Vec<Option<u64>> = found.iter().map(|it| it.map(|sample| sample.live_bytes)).collect();
-        // What was sampled behind the end is left out.
+        // Samples after the end are dropped.
         assert_eq!(bytes, [None, Some(5), Some(90), Some(7), Some(7), Some(0)]);
     }
 

@@ -32,7 +32,7 @@ pub struct TopRow<'a> {
     pub value: u64,
     /// The frame that names it; none when no stack was taken.
     pub frame: Option<&'a Frame>,
-    /// Where that frame has no line: the nearest caller that has one, on the stack with the highest metric.
+    /// If that frame has no line: the nearest caller that has one, on the stack with the highest metric.
     pub caller: Option<&'a Frame>,
 }
 
@@ -60,7 +60,7 @@ struct Groups<'a, W> {
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
     looks: Appearances<'a>,
-    /// For each stack node whether a frame with a line is at it or outwards of it, once that is asked.
+    /// For each stack node whether a frame with a line is at it or outwards of it; computed on demand.
     lined: Option<Vec<bool>>,
 }
 
@@ -70,7 +70,7 @@ struct Group<'a, W> {
     /// Whether its frames have several names, of which the best row's is shown.
     has_names: bool,
     totals: W,
-    /// Once they are asked for.
+    /// Computed on demand.
     rows: Option<Vec<Row<W>>>,
 }
 
@@ -89,7 +89,8 @@ fn rank<M: Metric>(metric: M, totals: &M::Weights) -> Rank {
     (metric.of_site(totals), totals.tie())
 }
 
-/// Which row is the higher: of equals those that are so by the metrics shown before, then the earliest in the profile.
+/// Returns which row is higher: equal ones are ordered by the metrics shown before, then by their order in the
+/// profile.
 fn compare<M: Metric>(metric: M, one: &Row<M::Weights>, other: &Row<M::Weights>) -> Ordering {
     let shown_before = M::ALL.iter().take_while(|before| **before != metric).count();
     let by = |metric: &M| metric.of_site(&one.totals).cmp(&metric.of_site(&other.totals));
@@ -205,7 +206,7 @@ impl<'a, W: Weights> Groups<'a, W> {
         })
     }
 
-    /// The row of a group that comes first by a measure.
+    /// Returns the first row of a group by a measure.
     fn best_row(&mut self, measure: W::Metric, group: usize) -> Row<W> {
         let (looks, of_sites, sites) = (&mut self.looks, &self.of_sites, self.sites);
         let rows = self.groups[group].rows.get_or_insert_with(|| {

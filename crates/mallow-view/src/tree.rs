@@ -11,7 +11,7 @@ use mallow_profile::SiteTotals;
 use mallow_stacks::Weights;
 use rustc_hash::FxHashMap;
 
-/// Which way a tree grows.
+/// The direction of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the innermost calls to their callers.
@@ -22,20 +22,20 @@ pub enum Direction {
 
 words! { Direction { Callers = "callers", Callees = "callees" } }
 
-/// What a tree shows.
+/// Options of a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TreeOptions<K = SortKey> {
-    /// Which way it grows.
+    /// Its direction.
     pub direction: Direction,
     /// By what children are sorted. Sites that it does not concern are not in the tree.
     pub key: K,
     /// Children whose [`Key::weigh`] is below this part of the whole tree's, in millionths, are folded together.
     pub threshold_ppm: u32,
-    /// How many nodes lie above one another at most, the root not counted.
+    /// The maximal number of levels, the root not counted.
     pub depth: usize,
-    /// How many children of a node are shown at most.
+    /// The maximal number of children per node.
     pub limit: usize,
-    /// Whether what the runtime does before the program starts is cut off, as in [`crate::lines`].
+    /// Whether the runtime's frames before the program's start are hidden, as in [`crate::lines`].
     pub shown: FrameVisibility,
 }
 
@@ -50,27 +50,27 @@ pub struct TreeNode<'a, W = SiteTotals> {
     pub own: Option<Under<W>>,
     /// The calls that follow, highest first.
     pub children: Vec<TreeNode<'a, W>>,
-    /// What follows and is not shown.
+    /// The rest that is not shown.
     pub rest: Option<Rest<W>>,
 }
 
 /// Metrics of several sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Under<W = SiteTotals> {
-    /// How many sites.
+    /// The number of sites.
     pub sites: usize,
     /// Their metrics together.
     pub totals: W,
 }
 
-/// What a node has below it and does not show.
+/// The children of a node that are not shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rest<W = SiteTotals> {
-    /// How many children.
+    /// Their number.
     pub nodes: usize,
     /// Their metrics.
     pub under: Under<W>,
-    /// Whether they are left out because the tree is as deep as was asked; else they weigh too little or are too many.
+    /// Whether they are hidden by the maximal depth; otherwise their weight is too small or there are too many.
     pub is_deeper: bool,
 }
 
@@ -81,7 +81,7 @@ impl<W: Weights> Under<W> {
     }
 }
 
-/// The tree of sites; gives its root, which stands for all of them.
+/// Builds the tree of sites; returns its root, which contains all of them.
 pub fn tree<'a, K: Key>(sites: &Sites<'a, K::Weights>, options: &TreeOptions<K>) -> TreeNode<'a, K::Weights> {
     let rows: Vec<&SiteRow<K::Weights>> =
         sites.rows.iter().filter(|row| options.key.concerns(&row.totals)).collect();
@@ -96,7 +96,7 @@ pub fn tree<'a, K: Key>(sites: &Sites<'a, K::Weights>, options: &TreeOptions<K>)
     root
 }
 
-/// A frame's number and how often it stands there in a row.
+/// A frame's number and how many times in a row it is called.
 #[derive(Clone, Copy)]
 struct Call {
     frame: u32,
@@ -161,8 +161,8 @@ impl<'a> Paths<'a> {
     }
 }
 
-/// Numbers for frames, equal where their lines of code are. Most frames come from a location that was seen before, so the look at
-/// their texts is spared.
+/// Numbers of frames, equal if their lines of code are. Most frames come from a location that was seen before, so
+/// comparing their texts is avoided.
 #[derive(Default)]
 struct Numbers<'a> {
     by_address: FxHashMap<*const Frame, u32>,
@@ -171,7 +171,7 @@ struct Numbers<'a> {
     starts: Vec<Start>,
 }
 
-/// What a frame is to the program's start.
+/// A frame's role in the program's start.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     No,
@@ -200,7 +200,7 @@ impl<'a> Numbers<'a> {
         number
     }
 
-    /// How many calls are left without those that only start the program; the same that [`crate::lines`] cuts.
+    /// Returns how many calls remain without those that only start the program; the same that [`crate::lines`] hides.
     fn without_start(&self, calls: &[Call]) -> usize {
         let start = |at: usize| self.starts[calls[at].frame as usize];
         let mut length = calls.len();
@@ -216,7 +216,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// Rows are given as slices of one order in which rows of the same path lie together, shorter paths first.
+/// Rows are slices of one order in which rows of the same path are adjacent, shorter paths first.
 struct Builder<'b, 'a, K: Key> {
     rows: &'b [&'b SiteRow<K::Weights>],
     paths: &'b Paths<'a>,

@@ -8,15 +8,16 @@ use rustc_hash::FxHashMap;
 /// Waits of one function of the program in one call.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitRow<'a> {
-    /// Who called: the innermost frame outside the kernel and the C library, or the outermost of all where there is none.
+    /// The caller: the innermost frame outside the kernel and the C library, or the outermost of all if there is
+    /// none.
     pub caller: &'a Frame,
-    /// What was called: the frame next to it further in; none where the caller waited itself.
+    /// The called function: the next frame further in; `None` if the caller waited itself.
     pub called: Option<&'a Frame>,
-    /// What the waits come to.
+    /// The sums of the waits.
     pub totals: CpuTotals,
 }
 
-/// How names of the C library's files and of the kernel begin. Both wait for everybody.
+/// Prefixes of the C library's files and of the kernel. Both wait on behalf of others.
 const SYSTEM: [&str; 7] = ["[kernel]", "[vdso]", "libc.so", "libc-2", "libpthread", "ld-", "libc.musl"];
 
 /// The waits in which threads were blocked, the longest first.

@@ -1,11 +1,11 @@
 //! What a result means to a script.
 
-/// How heavy a result weighs, the worst last.
+/// The severity of a result, the worst last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
     /// Nothing is wrong.
     Fine,
-    /// Nobody can tell: no verdict was reached.
+    /// Undecided: no verdict was reached.
     Inconclusive,
     /// A limit or a verdict failed.
     Failed,

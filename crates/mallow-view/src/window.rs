@@ -5,7 +5,7 @@ use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::Profile;
 use mallow_profile::analysis::{Findings, WindowMetrics};
 
-/// What a table of a window is about.
+/// The subject of a table of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WindowMeasure {
     /// Allocated in the window.

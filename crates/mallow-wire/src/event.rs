@@ -17,7 +17,7 @@
 
 use crate::shared::NODE_ROOT;
 
-/// What a record says. The numbers are part of the layout.
+/// The kind of a record. The numbers are part of the layout.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -26,49 +26,50 @@ pub enum Kind {
     /// A block is about to be freed. One word, the size bits are zero. Written before the allocator is
     /// called.
     Free = 2,
-    /// `realloc` of a live block is about to run. One word: the old block, and in the place of the size 1 when a
-    /// signal handler began it during another one of the same thread. Exactly one of the next three follows from the
-    /// same thread, unless the call was left by a jump.
+    /// `realloc` of a live block is about to run. One word: the old block, and instead of the size 1 if a signal
+    /// handler called it during another one of the same thread. Exactly one of the next three follows from the same
+    /// thread, unless the call was left by a jump.
     ReallocBegin = 3,
-    /// ... and returned the block given here. Two words.
+    /// ... and returned this block. Two words.
     ReallocDone = 4,
     /// ... and freed the block, because the new size was 0. One word.
     ReallocFreed = 5,
-    /// ... and failed, the old block lives on. Two words, address 0.
+    /// ... and failed, the old block is still live. Two words, address 0.
     ReallocFailed = 6,
     /// An allocating call failed. Two words, address 0.
     Failed = 7,
-    /// The program said where it stands: see [`Mark`]. Two words: its value stands for the size, its number for the stack node.
+    /// A mark of the program: see [`Mark`]. Two words: its value is in place of the size, its number in place of the
+    /// stack node.
     Mark = 8,
-    /// Fifteen bytes of the name that the next [`Kind::Mark`] of the same thread has; the last ones are padded
-    /// with zeros. Two words: the bytes behind the first.
+    /// Fifteen bytes of the name of the next [`Kind::Mark`] of the same thread; the last ones are padded with zeros.
+    /// Two words: the bytes after the first.
     Text = 9,
-    /// A file descriptor was opened. Two words: the descriptor stands for the address, the size is 0.
+    /// A file descriptor was opened. Two words: the descriptor is in place of the address, the size is 0.
     Opened = 10,
-    /// Nothing happened here: a call was left by a jump before its record was whole. As many words as stand in the place
-    /// of address and size, see [`skip_word`].
+    /// Nothing happened here: a call was left by a jump before its record was complete. Its length in words is in
+    /// place of address and size, see [`skip_word`].
     Skip = 11,
-    /// When the record behind this one was written, and those that follow it without a time of their own. One word: the time stamp
-    /// counter in the place of address and size.
+    /// The time of the next record, and of those after it without a time of their own. One word: the time stamp
+    /// counter in place of address and size.
     Time = 12,
 }
 
-/// What a [`Kind::Mark`] says. The numbers are part of the layout.
+/// The meaning of a [`Kind::Mark`]. The numbers are part of the layout.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// A region begins. The thread waits for an answer.
     Begin = 1,
-    /// A region ends. The thread waits until what the region left behind stands still.
+    /// A region ends. The thread waits until its left-over blocks are stable.
     End = 2,
     /// One run of the regions of this program does so many operations: the value.
     Operations = 3,
-    /// The thread waits until what the innermost region left behind stands still; nothing ends.
+    /// The thread waits until the left-over blocks of the innermost region are stable; nothing ends.
     Settle = 4,
     /// `main` is about to be called.
     Main = 5,
-    /// A runtime tells a value about the run of a region that its thread ended last, such as how many objects it made: the name says
-    /// which value.
+    /// A runtime reports a value about the run of a region that its thread ended last, such as how many objects it
+    /// made: the name says which value.
     Reported = 6,
 }
 
@@ -164,7 +165,7 @@ pub const fn word1(size: u64, node: u32) -> u64 {
     size >> SIZE_BITS << NODE_BITS | (node & NODE_ROOT) as u64
 }
 
-/// The word that says when the records behind it were written.
+/// Returns the word with the time of the records after it.
 #[inline(always)]
 pub const fn time_word(tsc: u64) -> u64 {
     tsc << 4 | Kind::Time as u64
@@ -189,13 +190,13 @@ pub const fn text_of(word0: u64, word1: u64) -> [u8; TEXT_BYTES] {
     text
 }
 
-/// The word that stands for `words` words without meaning, itself included.
+/// Returns the word for `words` words without meaning, itself included.
 #[inline(always)]
 pub const fn skip_word(words: u64) -> u64 {
     words << 4 | Kind::Skip as u64
 }
 
-/// How many words a [`Kind::Skip`] stands for.
+/// Returns how many words a [`Kind::Skip`] covers.
 #[inline(always)]
 pub const fn skipped_words(word0: u64) -> u64 {
     word0 >> 4

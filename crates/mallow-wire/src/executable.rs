@@ -10,7 +10,7 @@ use crate::shared::SHARED_VERSION;
 /// Why a preloaded library does not get into a program, or must not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Obstacle {
-    /// Nobody loads libraries into it.
+    /// It has no dynamic loader.
     Static,
     /// Code of another kind than the library's.
     OtherMachine,
@@ -28,16 +28,17 @@ const RUNTIMES: [&[u8]; 6] = [
     b"libclang_rt.hwasan",
 ];
 
-/// The name of the note that a program carries into which the recorder is linked, as it stands there; `mallow-alloc` does that. What follows is the
-/// version of the shared memory's layout.
+/// The name of the note in a program that has the recorder linked in, as in the file; `mallow-alloc` adds it. It is
+/// followed by the version of the shared memory's layout.
 pub const CORE_NOTE_NAME: [u8; 8] = *b"mallow\0\0";
 /// Bytes of the name that count, with the zero at its end.
 pub const CORE_NOTE_NAME_BYTES: u32 = 7;
 /// The note's type.
 pub const CORE_NOTE_TYPE: u32 = 1;
 
-/// What keeps a library out of the program whose file `read_at` reads: it fills as much of the slice as there is from an
-/// offset on, and gives how many bytes that is. None too for what is no program, such as a script.
+/// Returns what prevents a library from being preloaded into the program whose file `read_at` reads: it fills as much
+/// of the slice as there is from an offset on, and returns the number of bytes. `None` also for a file that is no
+/// program, such as a script.
 pub fn obstacle(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Obstacle> {
     const CLASS_64: u8 = 2;
     const MACHINE_X86_64: u16 = 62;
@@ -64,7 +65,7 @@ struct Segment {
     bytes: u64,
 }
 
-/// Where the program headers are.
+/// The position of the program headers.
 struct Headers {
     offset: u64,
     count: u64,
@@ -97,7 +98,7 @@ impl Headers {
 /// The version in the note of the recorder that is linked into the program.
 fn version_of_core(file: File<'_>, headers: &Headers) -> Option<u32> {
     const PT_NOTE: u32 = 4;
-    /// What no linker exceeds, so that a damaged file costs no time.
+    /// No linker exceeds this, so a damaged file costs no time.
     const NOTES_MAX: usize = 64;
     (0..headers.count).find_map(|index| {
         let segment = headers.at(file, index).filter(|segment| segment.kind == PT_NOTE)?;
@@ -173,9 +174,9 @@ fn is_runtime(file: File<'_>, offset: u64) -> bool {
     name.get(..read).is_some_and(|name| RUNTIMES.iter().any(|runtime| name.starts_with(runtime)))
 }
 
-/// Goes through the dynamic section until `visit` gives true; gives whether it did.
+/// Visits the dynamic section until `visit` returns true; returns whether it did.
 fn each_tag(file: File<'_>, dynamic: &Segment, mut visit: impl FnMut(File<'_>, u64, u64) -> bool) -> bool {
-    /// What no linker exceeds, so that a damaged file costs no time.
+    /// No linker exceeds this, so a damaged file costs no time.
     const TAGS_MAX: u64 = 4096;
     const DT_NULL: u64 = 0;
     const AT_ONCE: u64 = 16;

@@ -15,7 +15,7 @@ pub const SESSION_VARIABLE: &str = "MALLOW_SESSION";
 /// "mallowhi", little endian.
 pub const HANDSHAKE_MAGIC: u64 = u64::from_le_bytes(*b"mallowhi");
 
-/// How much of a command line is sent.
+/// The maximal length of a command line that is sent.
 pub const COMMAND_BYTES_MAX: usize = 2048;
 
 /// The message's fixed part. 32 bytes, no padding.

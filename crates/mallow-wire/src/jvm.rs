@@ -10,8 +10,8 @@ use core::ffi::CStr;
 pub const VERSIONS: [u32; 2] = [11, 25];
 /// The entries of a table that are read at most.
 pub const ENTRIES_MAX: usize = 1 << 13;
-/// Words that are exported, each at an address: where the table of fields lies, how long one of its entries is, and where in an entry the type's name, the field's
-/// name, whether it is a static one, its offset and its address stand.
+/// Exported words, each at an address: the address of the table of fields, the size of its entries, and the offsets
+/// in an entry of the type's name, the field's name, whether it is static, its offset and its address.
 pub const FIELDS: [&CStr; 7] = [
     c"gHotSpotVMStructs",
     c"gHotSpotVMStructEntryArrayStride",
@@ -63,15 +63,15 @@ pub enum Place {
     BlobName,
     /// As above.
     BlobFrameSize,
-    /// As above: how long it is.
+    /// As above: its size.
     BlobBytes,
-    /// As above: how far into its code its frame is made; in two bytes or four.
+    /// As above: at which offset of its code its frame is complete; in two bytes or four.
     FrameComplete,
     /// As above: the address of its code (up to 22), or the distance.
     CodeBegin,
     /// As above.
     CodeOffset,
-    /// As above: what of it is written by the JVM alone, and how much of that is relocations (since 25).
+    /// As above: its part that only the JVM writes, and how much of that is relocations (since 25).
     Mutable,
     /// As above.
     MutableRelocations,
@@ -81,13 +81,13 @@ pub enum Place {
     CompileId,
     /// As above.
     OriginalPc,
-    /// As above: where a frame returns to that is to be interpreted (up to 22), or the distance.
+    /// As above: the deoptimisation handler's return address (up to 22), or the distance.
     DeoptBegin,
     /// As above.
     DeoptOffset,
     /// As above.
     ScopePcs,
-    /// As above: the address of the scopes (up to 22), or the distance in what is kept apart (since 23).
+    /// As above: the address of the scopes (up to 22), or the distance in the separate immutable data (since 23).
     ScopesBegin,
     /// As above.
     ScopesOffset,
@@ -97,11 +97,11 @@ pub enum Place {
     Metadata,
     /// As above.
     Immutable,
-    /// In an array that grows: where its elements lie, behind two numbers since version 16 and further before.
+    /// In a growable array: the address of its elements, after two numbers since version 16 and further before.
     ArrayElements,
     /// In a method.
     MethodConst,
-    /// In the part of it that does not change.
+    /// In its constant part.
     ConstPool,
     /// As above.
     ConstWords,
@@ -133,10 +133,11 @@ pub enum Place {
     PoolSize,
 }
 
-/// How many places there are.
+/// The number of places.
 pub const PLACES: usize = Place::PoolSize as usize + 1;
 
-/// Each with the type that has it and its own name, none for the type's size. Where versions differ a place stands here twice.
+/// Each with its type and its own name, `None` for the type's size. A place that differs between versions is listed
+/// twice.
 pub const WANTED: [(Place, &CStr, &CStr); 58] = [
     (Place::Heaps, c"CodeCache", c"_heaps"),
     (Place::LowBound, c"CodeCache", c"_low_bound"),
@@ -199,10 +200,10 @@ pub const WANTED: [(Place, &CStr, &CStr); 58] = [
     (Place::CodeBytes, c"ConstMethod", c"_code_length"),
 ];
 
-/// Where the elements of an array that grows lie, where its JVM does not say.
+/// The offset of the elements of a growable array, if its JVM does not export it.
 pub const ARRAY_ELEMENTS: usize = 8;
 
-/// Returns whether all is there that frames of Java are read by. `has` tells of a place.
+/// Returns whether all places are known that are needed to read Java frames. `has` returns whether a place is known.
 pub fn is_enough(has: impl Fn(Place) -> bool) -> bool {
     let either = |one: Place, other: Place| has(one) || has(other);
     let may_lack = [

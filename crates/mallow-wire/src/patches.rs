@@ -25,9 +25,10 @@ pub const ELF_HEADER_BYTES: usize = 64;
 pub const JUMP_BYTES: usize = 5;
 /// The most bytes that are displaced: the last instruction may begin at the jump's last byte and be 15 bytes long.
 pub const DISPLACED_BYTES_MAX: usize = 22;
-/// The most bytes that the displaced instructions have where they are moved to, with the jump back.
+/// The maximal size of the moved instructions, with the jump back.
 pub const MOVED_BYTES_MAX: usize = 64;
-/// The most instructions that are moved: those that are displaced, each at least one byte long, and a jump back; a call becomes two.
+/// The maximal number of moved instructions: the displaced ones, each at least one byte long, and a jump back; a call
+/// becomes two.
 pub const STEPS_MAX: usize = JUMP_BYTES + 1;
 /// Each of them may hold a distance, and a call two and an address.
 pub const FIXUPS_MAX: usize = STEPS_MAX + 2;
@@ -54,15 +55,15 @@ pub struct ImagePlan {
     pub elf_header: [u8; ELF_HEADER_BYTES],
     /// How many patches follow.
     pub patch_count: u32,
-    /// How many of its functions cannot be patched, and will not be seen.
+    /// How many of its functions cannot be patched, and will not be recorded.
     pub unseen_count: u32,
-    /// How many names follow behind them. Only those of static executables, of which no loader knows any.
+    /// How many names follow after them. Only for static executables, whose symbols no loader has.
     pub name_count: u32,
-    /// Which of the objects that were asked about it is. 0 in a plan that was made before anybody asked: that of the executable.
+    /// The index of the object in the request. 0 in a plan that was made without a request: that of the executable.
     pub object: u32,
 }
 
-/// The longest name of a [`NamedFunction`], with a zero behind it.
+/// The maximal length of the name of a [`NamedFunction`], with a zero byte.
 pub const NAME_BYTES: usize = 40;
 
 /// A function of a static executable for which the recorder has one of its own, or which it calls.
@@ -75,25 +76,25 @@ pub struct NamedFunction {
     pub name: [u8; NAME_BYTES],
 }
 
-/// What a call of a function does to the heap.
+/// The effect of a call on the heap.
 #[repr(u32)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// Gives a block, or null: `malloc`.
+    /// Returns a block, or null: `malloc`.
     Allocate = 1,
     /// The same, and may throw: `operator new`.
     AllocateOrThrow = 2,
-    /// Writes a block where its first argument points, and gives 0: `posix_memalign`.
+    /// Writes a block's address to its first argument, and returns 0: `posix_memalign`.
     AllocateInto = 3,
     /// Frees a block: `free`.
     Free = 4,
-    /// Gives a block in the place of another, or null: `realloc`.
+    /// Returns a block in place of another, or null: `realloc`.
     Reallocate = 5,
-    /// The same, and when it gives null the block is gone: `reallocf`.
+    /// The same, and if it returns null the block is freed: `reallocf`.
     ReallocateOrFree = 6,
-    /// Changes a block where it is, and gives its true size: `xallocx`.
+    /// Resizes a block in place, and returns its true size: `xallocx`.
     Resize = 7,
-    /// Part of the allocator, whatever it calls: how glibc gives back what it kept for a thread.
+    /// Part of the allocator, whatever it calls: how glibc frees a thread's cache.
     Inner = 8,
     /// A function of a static executable, of which the recorder has one of the same name ([`NamedFunction`]).
     Interposed = 9,
@@ -117,20 +118,20 @@ impl Call {
     }
 }
 
-/// Stands for an argument that a function does not have.
+/// Marks an argument that a function does not have.
 pub const NO_ARGUMENT: u8 = 0xff;
 /// Functions have at most so many arguments.
 pub const ARGUMENTS_MAX: usize = 5;
 
-/// Which of a function's arguments, counted from 0, says what.
+/// The roles of a function's arguments, counted from 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// The block that it is given.
+    /// The block.
     pub block: u8,
     /// The size in bytes that is wanted.
     pub size: u8,
-    /// How many of that size.
+    /// The number of elements of that size.
     pub count: u8,
     /// Unused.
     pub spare: u8,
@@ -145,9 +146,9 @@ pub const FIXUP_ADDRESS: u8 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fixup {
-    /// What it leads to.
+    /// Its target.
     pub target_svma: u64,
-    /// Where it stands.
+    /// Its offset.
     pub at: u8,
     /// The end of its instruction, from which a distance is counted.
     pub end: u8,
@@ -157,7 +158,8 @@ pub struct Fixup {
     pub spare: [u8; 5],
 }
 
-/// Where an instruction stood, and where it stands among the moved bytes. The jump back stands for what follows the displaced ones.
+/// The original offset of an instruction, and its offset among the moved bytes. The jump back counts as what follows
+/// the displaced ones.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Step {
@@ -189,11 +191,11 @@ pub struct Patch {
     pub spare: [u8; 2],
     /// Where the displaced instructions are.
     pub steps: [Step; STEPS_MAX],
-    /// What stands there in the file.
+    /// Their bytes in the file.
     pub displaced: [u8; DISPLACED_BYTES_MAX],
     /// The same instructions for another place, and a jump back.
     pub moved: [u8; MOVED_BYTES_MAX],
-    /// What depends on that place.
+    /// The parts that depend on that place.
     pub fixups: [Fixup; FIXUPS_MAX],
 }
 
@@ -214,7 +216,7 @@ pub const PATCHES_DIFFER: u32 = 2;
 pub const PATCHES_NO_ROOM: u32 = 3;
 /// The system does not let code be changed.
 pub const PATCHES_REFUSED: u32 = 4;
-/// The process had other threads by then, which might be inside of the functions.
+/// The process had other threads by then, which might be inside the functions.
 pub const PATCHES_THREADS: u32 = 5;
 
 /// The most images of one plan.

@@ -5,13 +5,13 @@
 //! something to patch ([`crate::patches`]; images are known by the places of their addresses in the question). The process patches them and
 //! says what came of each image: one of the `PATCHES_` numbers, four bytes each.
 
-/// What stands behind the path of the session's socket in that of the socket for questions.
+/// The suffix of the path of the socket for requests, after that of the session's socket.
 pub const PATH_END: &str = ".plans";
 
 /// "mallow??", little endian.
 pub const PLAN_REQUEST_MAGIC: u64 = u64::from_le_bytes(*b"mallow??");
 
-/// The most addresses of a question; with more objects several are asked.
+/// The maximal number of addresses in a request; for more objects there are several.
 pub const ADDRESSES_MAX: usize = 160;
 
 /// The first bytes of a question.
@@ -34,7 +34,7 @@ pub struct PlanRequest {
 pub struct PlanReply {
     /// [`PLAN_REQUEST_MAGIC`].
     pub magic: u64,
-    /// Bytes of the plan, whose file comes beside; 0 when there is nothing to patch.
+    /// Bytes of the plan, whose file descriptor is sent with it; 0 if there is nothing to patch.
     pub plan_bytes: u64,
 }
 

@@ -49,12 +49,12 @@ pub const fn pair_script(key: u64) -> Option<u32> {
     if key & MARKS == PAIR | SCRIPT | EXACT { Some(key as u32 & ((1 << 28) - 1)) } else { None }
 }
 
-/// A script's frame, as its node's key says it.
+/// A script's frame, decoded from its node's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScriptFrame {
     /// The number of its code in the log; 0 for none.
     pub code: u32,
-    /// Where in the code: the number of the instruction, as the runtime counts them.
+    /// The place in the code: the number of the instruction, as the runtime counts them.
     pub place: u32,
     /// The interpreter was called for it.
     pub is_entry: bool,
@@ -82,15 +82,15 @@ pub const fn script_frame(key: u64) -> Option<ScriptFrame> {
 /// Bytes of the log of code.
 pub const CODE_LOG_BYTES: usize = 32 << 20;
 
-/// What the header says of scripts.
+/// The header's counters of scripts.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Scripts {
     /// Bytes of the log that have been reserved.
     pub log_reserved: AtomicU64,
-    /// How many numbers were given to pieces of code.
+    /// How many numbers were assigned to code.
     pub codes: AtomicU32,
-    /// How often code could not be logged or read: its frames are left out.
+    /// How often code could not be logged or read: its frames are omitted.
     pub codes_unread: AtomicU32,
     /// Events whose script's stack was deeper than is followed: they have their native stack.
     pub events_too_deep: AtomicU64,
@@ -109,22 +109,23 @@ pub const RUNTIME_HOTSPOT: u16 = 3;
 
 /// The scripts' frames are read. In [`RuntimeRecord::unread`].
 pub const READ: u32 = 0;
-/// They are not: nobody knows where this version keeps its frames.
+/// They are not read: the version's layout is unknown.
 pub const UNREAD_VERSION: u32 = 1;
 /// They are not: threads of this build run scripts at the same time.
 pub const UNREAD_FREE_THREADED: u32 = 2;
-/// They are not: the module hides what has to be asked.
+/// They are not read: the module hides required symbols.
 pub const UNREAD_SYMBOLS: u32 = 3;
 /// They are not: what lies where this version keeps its frames is something else.
 pub const UNREAD_LAYOUT: u32 = 4;
-/// They are not: the module was loaded when the program ran, so that nobody knows without asking where it keeps what belongs to a thread.
+/// They are not read: the module was loaded while the program ran, so that its thread-local storage cannot be found
+/// without a call.
 pub const UNREAD_LATE: u32 = 5;
 
-/// In the kind of a record.
+/// A kind of record.
 pub const RECORD_RUNTIME: u16 = 1;
-/// In the kind of a record.
+/// A kind of record.
 pub const RECORD_CODE: u16 = 2;
-/// In the kind of a record.
+/// A kind of record.
 pub const RECORD_CHAIN: u16 = 3;
 
 /// The head of each record of the log.
@@ -139,7 +140,7 @@ pub struct RecordHead {
     pub runtime: u16,
 }
 
-/// A runtime that was met.
+/// A runtime that was seen.
 #[repr(C)]
 #[derive(Debug)]
 pub struct RuntimeRecord {
@@ -180,7 +181,7 @@ pub struct CodeRecord {
     pub pad: [u8; 6],
 }
 
-/// Frames that stand within each other in one compiled piece of code. It is followed by them, innermost first, each as the number of its
+/// Inlined frames in one piece of compiled code. It is followed by them, innermost first, each as the number of its
 /// code and its place.
 #[repr(C)]
 #[derive(Debug)]
@@ -189,7 +190,7 @@ pub struct ChainRecord {
     pub head: RecordHead,
     /// Its number, of those that code has.
     pub code: u32,
-    /// How many frames.
+    /// The number of frames.
     pub count: u32,
 }
 

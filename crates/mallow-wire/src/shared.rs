@@ -34,15 +34,15 @@ pub const PAGE_BYTES: usize = 4096;
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
 ///
-/// A segment behind a large one is smaller on purpose: it takes the few nodes whose places in the large one are full, close together.
-/// In a larger one each of them would touch a page of its own.
+/// A segment after a large one is smaller on purpose: it stores the few nodes whose places in the large one are full,
+/// close together. In a larger one each of them would touch a page of its own.
 pub const NODE_SEGMENTS: [usize; 7] = [1 << 16, 1 << 19, 1 << 17, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
 pub const NODE_COUNT: usize =
     (1 << 16) + (1 << 19) + (1 << 17) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
 
-/// The id that stands for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
+/// The id for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
 pub const NODE_ROOT: u32 = (1 << 28) - 1;
 
 /// Set in the id of a stack whose inner frames found no place in the table: the rest of the id is the node of those that did.
@@ -52,7 +52,7 @@ const NODE_CUT_ROOT: u32 = NODE_ROOT - 1;
 
 const _: () = assert!(NODE_COUNT < (NODE_CUT_ROOT & !NODE_CUT) as usize);
 
-/// The id of a stack that goes on inwards from `node` with frames for which there was no place.
+/// Returns the id of a stack that continues inwards from `node` with frames for which there was no room.
 #[inline(always)]
 pub const fn node_cut(node: u32) -> u32 {
     if node == NODE_ROOT { NODE_CUT_ROOT } else { node | NODE_CUT }
@@ -72,9 +72,9 @@ pub const fn node_uncut(node: u32) -> u32 {
 
 /// A stack node: 16 bytes, written once, both words by one 128-bit compare and exchange.
 ///
-/// `key` is 0 while the entry is free. Else it holds, from the low bits: the address (48 bits), one bit that
-/// says whether the address is exact (a program counter) rather than a return address, and the module
-/// generation (15 bits) in which the address was seen. `link` holds the parent and what is left of the stack's hash:
+/// `key` is 0 while the entry is free. Otherwise it contains, from the low bits: the address (48 bits), one bit that
+/// says whether the address is exact (a program counter) rather than a return address, and the module generation (15
+/// bits) in which the address was seen. `link` contains the parent and the upper bits of the stack's hash:
 /// [`node_link`].
 #[repr(C, align(16))]
 #[derive(Debug)]
@@ -91,9 +91,10 @@ const LINK_PARENT: u64 = (1 << LINK_PARENT_BITS) - 1;
 
 const _: () = assert!(NODE_COUNT < LINK_PARENT as usize);
 
-/// Packs a node's link: its parent's id, [`NODE_ROOT`] for none, and the upper 41 bits of the [`stack_hash`] of its stack.
+/// Packs a node's link: its parent's id, [`NODE_ROOT`] for none, and the upper 41 bits of the [`stack_hash`] of its
+/// stack.
 ///
-/// The root has all bits, so that adding 1 to the low ones gives the 0 that stands for it.
+/// The root has all bits set, so that adding 1 to the low ones yields 0 for it.
 #[inline(always)]
 pub const fn node_link(parent: u32, hash: u64) -> u64 {
     hash & !LINK_PARENT | (parent as u64 + 1) & LINK_PARENT
@@ -105,7 +106,7 @@ pub const fn node_parent(link: u64) -> u32 {
     ((link & LINK_PARENT) as u32).wrapping_sub(1) & NODE_ROOT
 }
 
-/// Returns whether a link is one of a stack with this hash, as far as it tells.
+/// Returns whether a link may be one of a stack with this hash.
 #[inline(always)]
 pub const fn is_link_of(link: u64, hash: u64) -> bool {
     (link ^ hash) >> LINK_PARENT_BITS == 0
@@ -148,9 +149,9 @@ pub const fn node_generation(key: u64) -> u64 {
 
 /// Entries of the node table in a cache line.
 pub const NODE_LINE_ENTRIES: usize = 4;
-/// How many entries a node's search looks at in each segment before it goes to the next: the cache line that the hash chooses, and
-/// behind the first segment its neighbour too, so that a segment fills well before it sends nodes on. Behind the last one there is
-/// nothing, and a node without a place costs the deep stacks that go on from it their inner frames.
+/// How many entries a search visits in each segment before the next one: the cache line that the hash selects, and in
+/// the first segment its neighbour too, so that a segment fills well before nodes go to the next. If the last one is
+/// full, a deep stack loses its inner frames.
 pub const NODE_PROBES: [usize; 7] = [4, 8, 8, 8, 8, 8, 64];
 
 // A search flips the low bits of a place, which stays in its segment when that begins and ends at a multiple of the probes.

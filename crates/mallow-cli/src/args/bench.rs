@@ -66,7 +66,7 @@ pub(crate) struct LowBench {
     /// Go on when a command fails: always, or with one of these exit codes
     #[arg(short, long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "all-non-zero")]
     pub(crate) ignore_failure: Option<String>,
-    /// How it looks: auto, basic, full, nocolor, color or none
+    /// Style of the output: auto, basic, full, nocolor, color or none
     #[arg(long, value_name = "TYPE", default_value = "auto", value_parser = ["auto", "basic", "full", "nocolor", "color", "none"], hide_possible_values = true)]
     pub(crate) style: String,
     /// Order of rows in exported tables: auto, command or mean-time
@@ -96,7 +96,7 @@ pub(crate) struct LowBench {
     /// Where output goes: null, pipe, inherit or a file; once for all commands, or once for each
     #[arg(long, value_name = "WHERE", conflicts_with = "show_output")]
     pub(crate) output: Vec<String>,
-    /// Where input comes from: null or a file
+    /// Source of the input: null or a file
     #[arg(long, value_name = "WHERE", default_value = "null", hide_default_value = true)]
     pub(crate) input: String,
     /// A name for a command; may be given for each

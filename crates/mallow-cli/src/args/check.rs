@@ -24,22 +24,22 @@ pub(crate) struct LowCheck {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Tests")]
 pub(crate) struct LowTests {
-    /// Only tests and regions (TEST.REGION) of this name; * and ? stand for any letters
+    /// Only tests and regions (TEST.REGION) whose name matches this glob
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
     /// Print the names that --only takes and run nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Runs that count (10, or what the suite says)
+    /// Runs that count (10, or the suite's number)
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZeroU32>,
-    /// Runs before them that do not (1, or what the suite says)
+    /// Warm-up runs before them (1, or the suite's number)
     #[arg(long, value_name = "N")]
     pub(crate) warmup: Option<u32>,
     /// Programs that are built at the same time (one for each CPU); tests run one after the other
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroU32>,
-    /// Seconds after which a test is ended (what the suite says)
+    /// Seconds after which a test is killed (the suite's number)
     #[arg(long, value_name = "SECONDS")]
     pub(crate) timeout: Option<NonZeroU32>,
     /// Count the objects of Python's own allocator, which the program keeps, in place of running it with PYTHONMALLOC=malloc
@@ -65,19 +65,19 @@ pub(crate) struct LowBaselines {
     /// Write what was measured as the new baselines
     #[arg(long)]
     pub(crate) update: bool,
-    /// Take the figures of a report that --json printed elsewhere, and run nothing
+    /// Take the measurements of a report that --json printed elsewhere, and run nothing
     #[arg(long, value_name = "REPORT", requires = "update")]
     pub(crate) from: Option<PathBuf>,
-    /// Hold against another build, run in the same minute: its checkout, its suite, or a command to put before each test
+    /// Compare with another build, run at the same time: its checkout, its suite, or a command prefix for each test
     #[arg(long, value_name = "OLD", conflicts_with = "update")]
     pub(crate) against: Option<OsString>,
-    /// Hold against the baselines of this name, or with --update write them; without it, those without a name
+    /// Compare with the baselines of this name, or with --update write them; without it, those without a name
     #[arg(long, value_name = "NAME", conflicts_with = "against")]
     pub(crate) baseline: Option<String>,
     /// Print the names of baselines that have one, with their tests and environments, and run nothing
     #[arg(long, conflicts_with_all = ["update", "against", "baseline", "list", "no_hooks", "shell"])]
     pub(crate) list_baselines: bool,
-    /// The folder of the baselines (what the suite says)
+    /// The folder of the baselines (the suite's folder)
     #[arg(long, value_name = "DIR")]
     pub(crate) baselines: Option<PathBuf>,
     /// SwiftNIO's limits, as its Thresholds/*.json has them, or package-benchmark's folder of *.p90.json

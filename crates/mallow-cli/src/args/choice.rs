@@ -165,7 +165,7 @@ pub(super) fn export_format() -> impl TypedValueParser<Value = ExportFormat> {
 fn explained(key: SortKey) -> &'static str {
     match key {
         SortKey::Measure(Measure::Allocations) => "Calls that allocated",
-        SortKey::Measure(Measure::Bytes) => "Bytes they asked for",
+        SortKey::Measure(Measure::Bytes) => "Requested bytes",
         SortKey::Measure(Measure::Peak) => "Bytes live when the process held most",
         SortKey::Measure(Measure::Leaked) => "Bytes live at the end",
         SortKey::Measure(Measure::Temporary) => "Blocks freed before their thread allocated again",

@@ -36,7 +36,7 @@ pub(crate) struct LowCpu {
     /// Stop sampling after TIME, such as 10s or 500ms; a command goes on
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
-    /// Copy at most N KiB of a stack at each sample; what is deeper is told as such
+    /// Copy at most N KiB of a stack at each sample; deeper stacks are marked
     #[arg(long, value_name = "N", default_value_t = STACK_KIB, value_parser = clap::value_parser!(u64).range(1..=63))]
     pub(crate) stack_size: u64,
     /// Keep the sums of each stack but not the single samples, for long runs

@@ -24,10 +24,10 @@ pub(crate) struct LowDiff {
     /// The later one
     #[arg(value_name = "AFTER")]
     pub(crate) after: Option<PathBuf>,
-    /// The figure by which sites are new, gone or changed (allocations, or what both files know)
-    #[arg(long = "metric", alias = "by", value_name = "FIGURE", value_parser = choice::measure())]
+    /// The metric to compare (allocations, or the first that both files have)
+    #[arg(long = "metric", alias = "by", value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) by: Option<AnyMeasure>,
-    /// Divide all figures by N, the number of operations that both runs made
+    /// Divide all metrics by N, the number of operations of both runs
     #[arg(long, value_name = "N", default_value = "1", hide_default_value = true)]
     pub(crate) per: NonZeroU64,
     /// Hide sites that differ by less than N

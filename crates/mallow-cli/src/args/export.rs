@@ -31,7 +31,7 @@ pub(crate) struct LowExport {
     pub(crate) expression: LowExpression,
     #[command(flatten)]
     pub(crate) window: LowWindow,
-    /// The figure of a format that holds only one, or shows one first (bytes, or what the file knows)
-    #[arg(long = "metric", alias = "measure", value_name = "FIGURE", value_parser = choice::measure())]
+    /// The metric of a format that has only one, or shows one first (bytes, or the first that the file has)
+    #[arg(long = "metric", alias = "measure", value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
 }

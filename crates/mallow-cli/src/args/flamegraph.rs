@@ -20,7 +20,7 @@ pub(crate) struct LowFlamegraph {
     #[arg(value_name = "OTHER")]
     pub(crate) other: Option<PathBuf>,
     /// What the widths are (peak, or what the file knows)
-    #[arg(long = "metric", alias = "measure", value_name = "FIGURE", value_parser = choice::measure())]
+    #[arg(long = "metric", alias = "measure", value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
     /// Draw the outermost calls at the top
     #[arg(long)]

@@ -32,7 +32,7 @@ pub(crate) struct LowHeapReport {
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
     /// What rows are ordered by
-    #[arg(long = "metric", alias = "sort", value_name = "FIGURE", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
+    #[arg(long = "metric", alias = "sort", value_name = "METRIC", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
     /// Draw what retains what as a flame graph into FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["object", "class", "json"])]
@@ -89,14 +89,14 @@ pub(crate) enum LowHeapCommand {
         after_help = "Examples:\n  mallow heap explain dump.json --pid 4242 --malloc-info info.xml\n  mallow heap explain dump.json --rss 512MiB --json"
     )]
     Explain(LowHeapExplain),
-    /// Make a snapshot: of a process, or of a command that is started so that it can be asked
+    /// Capture a snapshot of a process, or start a command so that it can be captured
     #[command(
         after_help = "Examples:\n  mallow heap capture -- bundle exec puma\n  mallow heap capture 4242 -o before.json\n\n\
                             Ruby and Python go on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
                             file is its owner's alone, and never written over another."
     )]
     Capture(LowHeapCapture),
-    /// Hold a snapshot against limits; exit code 1 if one fails
+    /// Compare a snapshot with limits; exit code 1 if one is exceeded
     #[command(
         after_help = "Examples:\n  mallow heap check dump.json --max-class Session=100\n  mallow heap check dump.json --max-retained Cache=10MiB --json"
     )]
@@ -129,7 +129,7 @@ pub(crate) struct LowHeapExplain {
     pub(crate) dump: PathBuf,
     /// A later snapshot of the same process; every other flag is then given twice, for the first moment and for this one
     pub(crate) later: Option<PathBuf>,
-    /// The process, which still runs; it stands for the last moment
+    /// The running process; its current state is the last moment
     #[arg(long, value_name = "PID")]
     pub(crate) pid: Option<u32>,
     /// Its resident memory
@@ -176,7 +176,7 @@ pub(crate) struct LowHeapCapture {
     /// Write what nothing refers to as well, which a JVM leaves out
     #[arg(long, conflicts_with = "command")]
     pub(crate) all: bool,
-    /// Make a snapshot of the command, and of each process below it that can be asked, every TIME
+    /// Capture a snapshot of the command, and of each capturable process below it, every TIME
     #[arg(long, value_name = "TIME", value_parser = pause, conflicts_with = "pid")]
     pub(crate) every: Option<Duration>,
     /// Do not let Ruby and Python keep the line that makes each object, which costs time and memory

@@ -15,7 +15,7 @@ pub(crate) struct LowRecord {
     /// Overwrite FILE if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Keep the figures of each site but not the single events, for long runs
+    /// Keep the sums of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
     /// Record what Python's own allocator hands out: every object, with its line

@@ -17,11 +17,11 @@ pub(crate) struct LowReport {
     /// The trace that `mallow record` wrote, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Show the stacks of the top sites by one figure instead of a short table for each; what trees, functions and points are shown by
-    #[arg(long = "metric", alias = "sort", value_name = "FIGURE", value_parser = choice::sort_key())]
+    /// Show the stacks of the top sites by one metric instead of a short table for each; also sorts trees, functions and points
+    #[arg(long = "metric", alias = "sort", value_name = "METRIC", value_parser = choice::sort_key())]
     pub(crate) sort: Option<AnySort>,
-    /// mallow cpu: as --metric, but functions where no other view is asked for
-    #[arg(long, hide = true, value_name = "FIGURE", value_parser = choice::measure())]
+    /// mallow cpu: as --metric, but functions unless another view is requested
+    #[arg(long, hide = true, value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
     /// Show the source lines of a function with what they took or allocated
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
@@ -40,7 +40,7 @@ pub(crate) struct LowReport {
     /// Show who called a function and whom it called
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "points", "tree", "annotate"])]
     pub(crate) peek: Option<String>,
-    /// Show all figures of each site, as DHAT does of its program points
+    /// Show all metrics of each site, like DHAT's program points
     #[arg(long, conflicts_with = "tree")]
     pub(crate) points: bool,
     /// Show a tree: from the allocation outwards (callers), or from the start inwards (callees)
@@ -65,7 +65,7 @@ pub(crate) struct LowReport {
     /// Divide by N, the number of operations that the program did
     #[arg(long, value_name = "N")]
     pub(crate) per: Option<NonZeroU64>,
-    /// Take the leaks from the tables that FILE says are known: lines of leak:PATTERN, as for LeakSanitizer
+    /// Hide the known leaks listed in FILE: lines of leak:PATTERN, as for LeakSanitizer
     #[arg(long, value_name = "FILE")]
     pub(crate) suppressions: Vec<PathBuf>,
     /// Do not look for __lsan_default_suppressions in the recorded executable

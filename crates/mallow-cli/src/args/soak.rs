@@ -41,8 +41,8 @@ pub(crate) struct LowServer {
     /// Watch a process that runs already: its resident memory, not its heap; it is never signalled
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "ready_timeout"])]
     pub(crate) pid: Option<u32>,
-    /// When it is ready: a URL that answers, port:N that somebody listens at, text:WORDS in its output, or now
-    /// (somebody listens where the load goes)
+    /// When it is ready: a URL that responds, port:N that is listening, text:WORDS in its output, or now
+    /// (the port of the load is listening)
     #[arg(long, value_name = "HOW", value_parser = ready)]
     pub(crate) ready: Option<LowReady>,
     /// How long that may take (30s)
@@ -69,7 +69,7 @@ pub(crate) struct LowLoad {
     /// Ask for what FILE lists, in siege's or vegeta's form
     #[arg(long, value_name = "FILE", conflicts_with = "access_log")]
     pub(crate) urls: Option<PathBuf>,
-    /// Ask for what a server's access log has, each path as often as it stands there
+    /// Request the paths of a server's access log, each as often as in the log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
     /// Have each connection make the requests in FILE one after the other, with cookies and values of earlier answers
@@ -92,7 +92,7 @@ pub(crate) struct LowLoad {
     /// Requests a second on a fixed schedule (as many as the server answers)
     #[arg(long, value_name = "R", value_parser = quantity::positive, conflicts_with_all = ["exec", "load_cmd"])]
     pub(crate) rate: Option<f64>,
-    /// Requests of an iteration (what a second gives, at least 1,000)
+    /// Requests of an iteration (as many as in a second, at least 1,000)
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
     /// How long an iteration is
@@ -125,10 +125,10 @@ pub(crate) struct LowHttp {
     /// Trust the certificates in FILE (PEM), and those that they have signed, in the place of the system's authorities
     #[arg(long, value_name = "FILE", conflicts_with = "insecure")]
     pub(crate) cacert: Option<PathBuf>,
-    /// Do not look at the server's certificate
+    /// Do not verify the server's certificate
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
-    /// The name that the server's certificate has to be for, and that it is asked by (the URL's)
+    /// The server's name for SNI and for its certificate (the URL's)
     #[arg(long, value_name = "NAME")]
     pub(crate) sni: Option<String>,
     /// A new connection for each request
@@ -137,7 +137,7 @@ pub(crate) struct LowHttp {
     /// Leave connections open between iterations
     #[arg(long, conflicts_with = "no_keep_alive")]
     pub(crate) keep_connections: bool,
-    /// Ask in random order, not as they stand; equal seeds give equal orders (1)
+    /// Send requests in random order; equal seeds yield equal orders (1)
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) random: Option<u64>,
     /// Statuses that are answers too, such as 404 or 4xx (none from 400 on; with no URL given 4xx)
@@ -182,16 +182,16 @@ pub(crate) struct LowPhases {
     /// Stay inconclusive rather than go on up to four times as long
     #[arg(long)]
     pub(crate) no_extend: bool,
-    /// How a managed heap is collected before each look: auto, never, /path of the server, or a signal such as USR1
+    /// How a managed heap is collected before each observation: auto, never, /path of the server, or a signal such as USR1
     #[arg(long, value_name = "HOW", default_value = "auto", value_parser = collection)]
     pub(crate) collect: Collection,
     /// Keep in FOLDER the two snapshots that are taken of a managed heap that grows
     #[arg(long, value_name = "FOLDER")]
     pub(crate) heap_snapshots: Option<PathBuf>,
-    /// Take no snapshots of a managed heap that grows; they hold what the server holds, and a server stands still meanwhile
+    /// Take no snapshots of a managed heap that grows; they contain the server's data, and suspend it meanwhile
     #[arg(long, conflicts_with = "heap_snapshots")]
     pub(crate) no_heap_snapshots: bool,
-    /// Do not ask the allocator to give back what it does not use
+    /// Do not make the allocator trim (release unused memory)
     #[arg(long)]
     pub(crate) no_trim: bool,
 }
@@ -209,7 +209,7 @@ pub(crate) struct LowGrowth {
     /// Fail when memory grows by more, leak or not, such as 1B/req
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) max_growth: Option<f64>,
-    /// Fail when more is kept after trimming than at the first look, such as 64MiB
+    /// Fail if more memory than this is kept after trimming, compared with the first observation, such as 64MiB
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub(crate) max_retained: Option<u64>,
     /// The memory that the server may have, to say when it is reached (that of its cgroup, or of the machine)
@@ -218,10 +218,10 @@ pub(crate) struct LowGrowth {
     /// Fail on these too
     #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]
     pub(crate) fail_on: Vec<FailOn>,
-    /// Hold against an earlier soak, a file that --json printed; fails when this one is worse
+    /// Compare with an earlier soak, a file that --json printed; fails if this one is worse
     #[arg(long, value_name = "FILE", conflicts_with = "against")]
     pub(crate) baseline: Option<PathBuf>,
-    /// Soak this server first, in the same way, and hold the other one against it; fails when that is worse
+    /// Soak this server first, in the same way, and compare the other one with it; fails if that is worse
     #[arg(long, value_name = "OLD SERVER", conflicts_with_all = ["pid", "resume", "samples"])]
     pub(crate) against: Option<String>,
 }
@@ -238,7 +238,7 @@ pub(crate) struct LowSoakOutputs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) arguments: LowArguments,
-    /// Write a line of JSON for each look to FILE, as they come
+    /// Write a line of JSON for each observation to FILE, at once
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: Option<PathBuf>,
     /// Go on with the samples in FILE: a soak that was cut short

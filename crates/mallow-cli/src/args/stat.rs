@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Args)]
 #[command(override_usage = "mallow stat [OPTIONS] [--] <COMMAND>...")]
 pub(crate) struct LowStat {
-    /// Run the command N times; show each figure's least, middle and greatest value
+    /// Run the command N times; show each metric's minimum, median and maximum
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: u32,
     /// Print JSON (schema mallow.stat/1) to stdout

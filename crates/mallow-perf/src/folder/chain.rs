@@ -2,14 +2,15 @@
 
 use linux_perf_event_reader::SampleRecord;
 
-/// Above this an entry of a chain says whose frames follow.
+/// Above this, an entry of a chain says whose frames follow.
 const CONTEXT_MIN: u64 = u64::MAX - 4095;
 /// Frames of the kernel follow.
 const CONTEXT_KERNEL: u64 = -128_i64 as u64;
 /// Frames of the program follow.
 const CONTEXT_USER: u64 = -512_i64 as u64;
 
-/// The kernel's frames and the program's, innermost first, each one behind what it means. The innermost of either is no return address.
+/// Returns the kernel's frames and the program's, innermost first, each as an address one behind its instruction. The
+/// innermost of both is no return address.
 pub(super) fn chain_of(sample: &SampleRecord<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut kernel, mut user) = (Vec::new(), Vec::new());
     let Some(chain) = &sample.callchain else { return (kernel, user) };

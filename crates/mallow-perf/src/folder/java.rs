@@ -22,7 +22,7 @@ pub(super) struct WithoutLines {
 const NAMED_MAX: usize = 3;
 
 impl Folder {
-    /// How long samples may wait at most: code of a process that has ended cannot be read.
+    /// Returns how long samples may wait at most: code of a process that has ended cannot be read.
     pub(crate) fn pause(&self) -> Duration {
         let reads = self.running.values().any(|running| running.jvm.is_some());
         if reads { PAUSE_READING } else { PAUSE }
@@ -42,7 +42,7 @@ impl Folder {
         }
     }
 
-    /// What is to be said of them.
+    /// Returns sentences about them.
     pub(crate) fn java_sentences(&self) -> Vec<String> {
         let WithoutLines { unread, samples } = &self.without_lines;
         let mut sentences: Vec<String> =

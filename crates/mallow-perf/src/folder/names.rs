@@ -19,7 +19,7 @@ pub(super) struct Names<'a> {
 }
 
 impl Names<'_> {
-    /// The frame at a place; none where its file tells.
+    /// Returns the frame at a place; `None` if its file has the symbol.
     pub(super) fn of(
         &self,
         place: CodePlace,

@@ -10,7 +10,7 @@ use linux_perf_event_reader::SampleRecord;
 use linux_perf_event_reader::constants::{PERF_REG_X86_IP, PERF_REG_X86_SP};
 use mallow_cpu::{CpuTotals, ThreadIndex};
 
-/// Returns whether a file is an interpreter whose scripts' frames are read, as far as its name tells.
+/// Returns whether a file is a supported interpreter, according to its name.
 pub(super) fn is_interpreter(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     let is_version = |rest: &str| rest.is_empty() || rest.starts_with(|first: char| first.is_ascii_digit());
@@ -34,7 +34,8 @@ pub(crate) struct Unfinished {
 }
 
 impl Folder {
-    /// The processes in which there is an interpreter that nobody looks into: their numbers and names. Not those that have hardly begun.
+    /// Returns the processes with an interpreter whose frames are not read: their pids and names. Not those that have
+    /// just started.
     pub(crate) fn not_looked_into(&self) -> Vec<(u32, &str)> {
         const SAMPLES_MIN: u64 = 20;
         let numbered = self.processes.iter().zip(0..);

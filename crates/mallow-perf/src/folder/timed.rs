@@ -15,15 +15,15 @@ impl Folder {
         self.running.insert(note.pid, running);
     }
 
-    /// What is mapped in a process now.
+    /// Sets the current mappings of a process.
     pub(crate) fn maps(&mut self, pid: u32, mapped: &[Mapped]) {
         for Mapped { start, end, offset, path } in mapped {
             self.mapped(pid, *start..*end, *offset, path);
         }
     }
 
-    /// A sample, with the thread's name at that moment. `look_up` says what is mapped, when the stack goes through code that nobody told of; it is
-    /// told whether the stack ends there.
+    /// Adds a sample, with the thread's name at that moment. `look_up` returns the mappings, if the stack goes
+    /// through unknown code; its argument says whether the stack ends there.
     pub(crate) fn by_timer(
         &mut self,
         note: &Note,
@@ -61,7 +61,7 @@ impl Folder {
         self.add(time_ns, thread, stack, CpuTotals { samples: 1, time_ns: cpu_ns, ..CpuTotals::default() });
     }
 
-    /// Time on processors that nobody sampled.
+    /// Adds CPU time that was not sampled.
     pub(crate) fn not_seen(&mut self, not_seen_ns: u64) {
         self.quality.not_seen_ns = Some(not_seen_ns);
     }

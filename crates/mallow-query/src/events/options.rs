@@ -14,14 +14,14 @@ pub enum Moment {
     Share(u32),
 }
 
-/// What is asked for.
+/// The requested analyses.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventOptions {
     /// Live memory over time.
     pub timeline: bool,
     /// Sizes and lifetimes.
     pub histogram: bool,
-    /// What each thread did.
+    /// The metrics of each thread.
     pub threads: bool,
     /// Blocks that were resized.
     pub chains: bool,
@@ -33,17 +33,17 @@ pub struct EventOptions {
     pub from: Option<Moment>,
     /// Only what happened before.
     pub to: Option<Moment>,
-    /// What was live then.
+    /// The live set at this moment.
     pub at: Option<Moment>,
 }
 
 impl EventOptions {
-    /// Returns whether anything is asked for.
+    /// Returns whether anything is requested.
     pub fn is_asked(&self) -> bool {
         *self != EventOptions::default()
     }
 
-    /// Returns whether a window is given.
+    /// Returns whether a window is set.
     pub(super) fn is_windowed(&self) -> bool {
         self.from.is_some() || self.to.is_some() || self.at.is_some()
     }
@@ -57,7 +57,7 @@ impl EventOptions {
             || self.short_lived_us.is_some()
     }
 
-    /// Returns whether sites in the window are shown: when nothing else is asked for, and for a moment always.
+    /// Returns whether sites in the window are shown: if nothing else is requested, and for a moment always.
     pub(super) fn shows_window_sites(&self) -> bool {
         self.at.is_some() || !self.has_analysis()
     }
@@ -68,7 +68,7 @@ impl EventOptions {
         *self == EventOptions { timeline: true, from, to, ..EventOptions::default() }
     }
 
-    /// The window. What lies at or behind the recording's end includes its last moment.
+    /// Returns the window. One that ends at or after the recording's end includes its last moment.
     pub(crate) fn window(&self, profile: &Profile) -> Result<Window, Failure> {
         let duration_us = profile.recording.duration_us;
         let in_us = |moment: Moment| match moment {

@@ -3,8 +3,8 @@
 use crate::Weight;
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
 
-/// How heavy a test's verdict weighs. FLAKY, MISSING and STALE tell that a comparison could not be made, not that it went
-/// wrong; everything else that is not OK would let a regression or a blind test pass.
+/// Returns the weight of a test's verdict. FLAKY, MISSING and STALE mean that a comparison was not possible, not that
+/// it failed; everything else that is not OK would let a regression or a blind test pass.
 pub fn weight(test: &TestResult, allow_improvement: bool) -> Weight {
     match test.outcome {
         Outcome::Ok => Weight::Fine,
@@ -14,7 +14,7 @@ pub fn weight(test: &TestResult, allow_improvement: bool) -> Weight {
     }
 }
 
-/// How heavy a check weighs; none for a check of no test, which has checked nothing and must not pass.
+/// Returns the weight of a check; `None` for a check of no test, which has checked nothing and must not pass.
 pub fn outcome(result: &CheckResult, allow_improvement: bool) -> Option<Weight> {
     result.tests.iter().map(|test| weight(test, allow_improvement)).max()
 }

@@ -26,7 +26,7 @@ const DIGITS_MAX: usize = 18;
 /// A limit on a measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit<M = Measure> {
-    /// What is limited.
+    /// The limited metric.
     pub measure: M,
     kind: Kind,
     amount: Decimal,
@@ -63,14 +63,14 @@ impl fmt::Display for LimitError {
 
 impl std::error::Error for LimitError {}
 
-/// What became of a limit.
+/// The result of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict<M = Measure> {
     /// The limit.
     pub limit: Limit<M>,
-    /// The metrics that it was held against.
+    /// The values that it was compared with.
     pub change: Change,
-    /// Whether the limit does not hold; none where a profile is not complete, so that nobody can tell.
+    /// Whether the limit is exceeded; `None` if a profile is incomplete, so that it is undecided.
     pub is_broken: Option<bool>,
 }
 
@@ -161,14 +161,13 @@ fn unit_of(unit: &str, kind: Kind, counted_in: Unit) -> Result<u64, String> {
 }
 
 impl<M: Metric> Limit<M> {
-    /// Returns whether it is on what became more, and needs something to be held against.
+    /// Returns whether it limits an increase, and needs a reference.
     pub fn is_relative(&self) -> bool {
         self.kind != Kind::Most
     }
 
-    /// Holds the limit against the totals; none when one of the profiles does not know the measure. Amounts
-    /// that are not in per cent are per operation where there are several: `allocations>+1` with `per` 1000
-    /// lets 1000 pass.
+    /// Compares the totals with the limit; `None` if one of the profiles does not have the measure. Amounts that are
+    /// not percentages are per operation if there are several: `allocations>+1` with `per` 1000 allows 1000.
     pub fn judge(&self, comparison: &Comparison<'_, M::Weights>, per: NonZeroU64) -> Option<Verdict<M>> {
         let change = comparison.total(self.measure)?;
         Some(Verdict { limit: self.clone(), change, is_broken: Some(self.is_broken(change, per)) })

@@ -11,11 +11,11 @@ use std::path::Path;
 pub struct DiffInput<'a, P = Profile> {
     /// Its file.
     pub file: &'a Path,
-    /// What is in it.
+    /// Its contents.
     pub profile: &'a P,
     /// Whether nothing of it is missing.
     pub complete: bool,
-    /// What reading it said.
+    /// Warnings of the reader.
     pub warnings: &'a [String],
 }
 
@@ -24,16 +24,16 @@ pub struct DiffInput<'a, P = Profile> {
 pub struct DiffReport<'a, P: StackProfile = Profile> {
     /// Before and after.
     pub sides: [DiffInput<'a, P>; 2],
-    /// What was compared.
+    /// The options.
     pub options: &'a DiffOptions<MetricOf<P>>,
     /// Operations that both runs made, to divide by.
     pub per: NonZeroU64,
     /// Sites of a section; none for as many as the front end thinks fit.
     pub limit: Option<usize>,
-    /// What came of it.
+    /// The comparison.
     pub comparison: &'a Comparison<'a, P::Weights>,
-    /// The limits that were given.
+    /// The results of limits.
     pub verdicts: &'a [Verdict<MetricOf<P>>],
-    /// The limits on functions' shares that were given.
+    /// The results of limits on functions' shares.
     pub shares: &'a [ShareVerdict],
 }

@@ -23,16 +23,16 @@ use std::str::FromStr;
 pub struct ShareLimit {
     /// The function's name, whole or without arguments and hashes.
     pub function: String,
-    /// Whether what it calls counts too.
+    /// Whether callees count too.
     pub order: FunctionOrder,
-    /// Whether it is on what became more.
+    /// Whether it limits an increase.
     pub is_relative: bool,
     /// The share that is allowed, in millionths.
     pub most_ppm: u32,
     text: String,
 }
 
-/// What became of a limit.
+/// The result of a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShareVerdict {
     /// The limit.
@@ -41,7 +41,7 @@ pub struct ShareVerdict {
     pub samples: [Proportion; 2],
     /// Between which bounds what is limited lies with 99 %; none without samples.
     pub interval: Option<(f64, f64)>,
-    /// Whether the limit does not hold; none where nobody can tell.
+    /// Whether the limit is exceeded; `None` if it is undecided.
     pub is_broken: Option<bool>,
 }
 
@@ -65,7 +65,7 @@ impl ShareLimit {
         }
     }
 
-    /// Holds the limit against two profiles; none if neither has such a function.
+    /// Compares two profiles with the limit; `None` if neither has such a function.
     pub fn judge(&self, before: &CpuProfile, after: &CpuProfile) -> Option<ShareVerdict> {
         let of_sides = [before, after].map(|profile| self.samples(profile));
         if of_sides.iter().all(|(_, is_known)| !is_known) {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(broken("self:app::work>0%"), None);
         assert_eq!(judged("self:leaf>15%", &before, &after).samples.map(|side| side.part), [1000, 2000]);
         assert_eq!(judged("self:main>85%", &before, &after).is_broken, Some(false));
-        // The other way round it became less.
+        // In the other direction it is a decrease.
         assert_eq!(judged("children:app::work>+0%", &after, &before).is_broken, Some(false));
     }
 
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(limit.judge(&some, &some), None);
         assert_eq!(judged("children:app::work>5%", &some, &nothing).is_broken, None);
         assert_eq!(judged("children:app::work>+5%", &nothing, &some).interval, None);
-        // With few samples nothing can be said.
+        // Few samples decide nothing.
         assert_eq!(judged("children:app::work>+5%", &some, &profile(13, 7)).is_broken, None);
     }
 

@@ -22,7 +22,7 @@ impl<'a, W: Weights> Side<'a, W> {
     pub(super) fn of(profile: &'a impl StackProfile<Weights = W>, options: &DiffOptions<W::Metric>) -> Self {
         let filter = Filter { expression: options.filter.clone(), ..Filter::default() };
         let wanted = Wanted::of(profile.stacks(), &filter);
-        // What is wanted and what is not are rows of their own, though they look alike.
+        // Matching and other sites are rows of their own, even if they look the same.
         let sites = profile.sites().iter().map(|site| (usize::from(wanted.includes(site.stack)), site));
         let rows = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
@@ -42,7 +42,8 @@ impl<'a, W: Weights> Side<'a, W> {
         side
     }
 
-    /// What the totals have beyond the sites, as a site without a stack: some tools tell only the largest sites.
+    /// Adds the part of the totals that no site has, as a site without a stack: some tools write only the largest
+    /// sites.
     fn add_rest(&mut self, rest: W, options: &DiffOptions<W::Metric>) {
         if W::Metric::ALL.iter().any(|metric| metric.of_site(&rest) > 0) {
             self.sites.push(DiffSite { frames: Vec::new(), totals: rest });

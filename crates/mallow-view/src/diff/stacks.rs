@@ -14,7 +14,8 @@ use mallow_stacks::{
 use std::cmp::Reverse;
 use std::rc::Rc;
 
-/// Hands out the wanted stacks of two profiles that have any of a metric, outermost call first. A stack may come several times.
+/// Visits the matching stacks of two profiles where a metric is not 0, outermost call first. A stack may come several
+/// times.
 pub(crate) fn compared_stacks<'a, P: StackProfile>(
     sides: [&'a P; 2],
     shown: FrameVisibility,
@@ -66,7 +67,7 @@ fn stacks<'a, P: StackProfile>(
     filter: &Filter,
 ) -> Vec<Stack<'a, P::Weights>> {
     let wanted = Wanted::of(profile.stacks(), filter);
-    // What is wanted and what is not are rows of their own, though they look alike.
+    // Matching and other sites are rows of their own, even if they look the same.
     let group = |process: ProcessIndex, is_wanted: bool| process.0 as usize * 2 + usize::from(is_wanted);
     let sites = profile.sites().iter().map(|site| (group(site.process, wanted.includes(site.stack)), site));
     let groups =
@@ -92,7 +93,7 @@ fn stacks<'a, P: StackProfile>(
     stacks
 }
 
-/// Where each side ran one program, they are the same one, whatever they are called.
+/// If each side ran one program, they are the same one, even if their names differ.
 fn name_alike<W>(before: &mut [Stack<'_, W>], after: &[Stack<'_, W>]) {
     let only = |stacks: &[Stack<'_, W>]| {
         let mut programs = stacks.iter().filter(|stack| !stack.is_beyond).map(|stack| stack.program.clone());
@@ -112,8 +113,8 @@ fn compared<'a, W: Weights>(stacks: &[Stack<'a, W>]) -> Vec<DiffSite<'a, W>> {
     stacks.iter().map(site).collect()
 }
 
-/// Which stacks of which side stand for an entry, with their weights. Where several became several, what they had before is told apart by
-/// program, and within a program in proportion to what they have now.
+/// Returns the stacks of both sides of an entry, with their weights. If several became several, the earlier weights
+/// are split by program, and within a program in proportion to the later ones.
 fn spread<W: Weights>(
     entry: &DiffEntry<W>,
     before: &[Stack<'_, W>],
@@ -146,7 +147,7 @@ fn spread<W: Weights>(
     shares
 }
 
-/// Adds a sum to what weights had before, in proportion to what they have after, to the last unit.
+/// Adds a sum to earlier weights, in proportion to the later ones, to the last unit.
 fn divide(sum: u64, mut takers: Vec<&mut FlameWeight>) {
     let whole: u128 = takers.iter().map(|weight| u128::from(weight.after)).sum();
     let mut left = sum;

@@ -3,7 +3,7 @@
 use super::{Expression, Test, TextTest};
 use mallow_stacks::{ProcessIndex, StackId, Stacks};
 
-/// What a process is called.
+/// The names of a process.
 #[derive(Clone, Copy, Debug)]
 pub struct ProcessName<'a> {
     /// Its id.
@@ -12,7 +12,7 @@ pub struct ProcessName<'a> {
     pub command: &'a str,
 }
 
-/// What a thread is called.
+/// The names of a thread.
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadName<'a> {
     /// Its id.
@@ -21,7 +21,8 @@ pub struct ThreadName<'a> {
     pub name: &'a str,
 }
 
-/// Which stacks, processes, threads and sizes an expression wants. Owns what it knows, so that it outlives the profile.
+/// Which stacks, processes, threads and sizes an expression matches. It owns its data, so that it outlives the
+/// profile.
 #[derive(Clone, Debug)]
 pub struct Matching {
     expression: Expression,
@@ -32,7 +33,7 @@ pub struct Matching {
 }
 
 impl Matching {
-    /// Holds an expression against stacks and processes.
+    /// Evaluates an expression for stacks and processes.
     pub fn of<'a>(
         expression: &Expression,
         stacks: &Stacks,
@@ -68,7 +69,7 @@ impl Matching {
         }
     }
 
-    /// What a thread says of the tests, for [`Matching::wants`].
+    /// Returns which tests a thread passes, for [`Matching::wants`].
     pub fn thread(&self, thread: ThreadName<'_>) -> u64 {
         let holds = |test: &Test| matches!(test, Test::Thread(text) if is_thread(text, thread));
         let held = self.expression.tests.iter().enumerate().filter(|(_, test)| holds(test));

@@ -17,7 +17,7 @@ use regex::RegexBuilder;
 const TESTS_MAX: usize = 64;
 /// Parentheses and nots around each other: reading them is recursive.
 const DEPTH_MAX: usize = 100;
-/// What a regular expression may take, compiled.
+/// The maximal size of a compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
 const FIELDS: [(&str, Field); 7] = [
@@ -71,7 +71,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// What follows the blanks.
+    /// Returns the rest after blanks.
     fn rest(&mut self) -> &'a str {
         let rest = &self.text[self.at..];
         let trimmed = rest.trim_start();
@@ -79,7 +79,7 @@ impl<'a> Reader<'a> {
         trimmed
     }
 
-    /// Takes a word or a sign, if it comes next. A word ends where no name goes on.
+    /// Consumes a word or a sign, if it comes next. A word must not be a part of a longer name.
     fn takes(&mut self, word: &str, signs: &[&str]) -> bool {
         let rest = self.rest();
         let is_word = rest.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word))
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A value with its place: up to the next blank or parenthesis that was not opened in it, or what stands in quotes.
+    /// Parses a value with its position: up to the next blank or unmatched parenthesis, or the text in quotes.
     fn value(&mut self, missing: Reason) -> Result<(usize, String), Wrong> {
         let rest = self.rest();
         let begin = self.at;
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What a language is called here; machine code has a word too.
+/// Returns the word for a language; machine code has one too.
 pub(super) fn word_of(language: Language) -> &'static str {
     language.word().unwrap_or("native")
 }

@@ -7,22 +7,22 @@ use std::fmt;
 pub struct FilterError {
     /// The expression.
     pub text: String,
-    /// Where in it, in bytes.
+    /// The position in it, in bytes.
     pub at: usize,
-    /// What is wrong there.
+    /// The error.
     pub reason: Reason,
 }
 
-/// What is wrong at a place.
+/// The kind of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// There is nothing, or nothing more, where a test should stand.
+    /// The end of the expression, where a test is expected.
     NoTest,
-    /// A word that is no field has an operator behind it.
+    /// An operator after a word that is no field.
     NoField(String),
     /// A field without an operator that it has.
     NoOperator(&'static str),
-    /// Nothing behind an operator.
+    /// No value after an operator.
     NoValue,
     /// A regular expression that is none, in the words of its reader.
     BadPattern(String),

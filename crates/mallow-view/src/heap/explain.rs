@@ -8,33 +8,33 @@ use mallow_base::{Bytes, Frame, grouped};
 use mallow_profile::{AllocatorState, MappedMemory, Profile};
 use std::collections::BTreeMap;
 
-/// What is known of one moment.
+/// The data of one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Moment {
-    /// What the snapshot of the heap says.
+    /// The sums of the snapshot.
     pub managed: Option<ManagedMemory>,
-    /// Resident bytes, where no table of mappings tells them.
+    /// Resident bytes, if there is no table of mappings.
     pub resident_bytes: Option<u64>,
     /// The process's mappings.
     pub mapped: Option<MappedMemory>,
-    /// How many threads it has.
+    /// The number of threads.
     pub threads: Option<u64>,
-    /// What the allocator says.
+    /// The allocator's statistics.
     pub allocator: Option<AllocatorState>,
-    /// What a recording says was live at its end.
+    /// The live blocks at the end of a recording.
     pub live: Option<Vec<NativeRow>>,
 }
 
 /// Objects of a managed heap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManagedMemory {
-    /// How many.
+    /// Their number.
     pub objects: u64,
     /// Their bytes.
     pub bytes: u64,
     /// There are more: the snapshot holds only a part of the heap, or is damaged.
     pub is_partial: bool,
-    /// How many of these were taken from `malloc`: what does not fit into the runtime's own slots.
+    /// How many of these bytes are in blocks of `malloc`: contents that do not fit into the runtime's own slots.
     pub malloc_bytes: u64,
 }
 
@@ -49,7 +49,7 @@ pub struct NativeRow {
     pub bytes: u64,
     /// The call that holds most of them.
     pub frame: Option<Frame>,
-    /// What that call holds.
+    /// The bytes of that call.
     pub frame_bytes: u64,
 }
 
@@ -73,13 +73,13 @@ pub enum Part {
 /// A part, then and now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartRow {
-    /// Which.
+    /// The part.
     pub part: Part,
-    /// Its bytes now; none where nothing told them.
+    /// Its bytes now; `None` if unknown.
     pub bytes: Option<u64>,
     /// Its bytes at the first moment.
     pub before: Option<u64>,
-    /// What is known of it, such as `21,167 objects`.
+    /// A remark, such as `21,167 objects`.
     pub note: String,
 }
 
@@ -92,11 +92,11 @@ pub struct Explanation {
     pub resident_before: Option<u64>,
     /// All parts.
     pub parts: Vec<PartRow>,
-    /// The part that has grown most, or that is largest where there is one moment only; none where that cannot be told.
+    /// The part that has grown most, or the largest if there is only one moment; `None` if it is unknown.
     pub culprit: Option<Part>,
     /// Whether there were two moments.
     pub is_compared: bool,
-    /// What to make of it, sentences without their ends.
+    /// Advice, sentences without their ends.
     pub sentences: Vec<String>,
     /// Live blocks by module, the most bytes first.
     pub native: Vec<NativeRow>,

@@ -12,7 +12,7 @@ pub struct HeldRow {
     pub example: ObjectReport,
 }
 
-/// What grew, the most bytes first.
+/// Returns what grew, the most bytes first.
 pub fn held_rows(before: Dominated<'_>, after: Dominated<'_>) -> Vec<HeldRow> {
     let growth = held_growth(before, after);
     let paths = Paths::new(&after.snapshot.graph);

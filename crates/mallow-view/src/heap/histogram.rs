@@ -8,15 +8,15 @@ use mallow_heapsnap::{Histogram, Sum};
 pub struct HistogramReport {
     /// The file.
     pub file: String,
-    /// What people call such a file.
+    /// The name of the file's format.
     pub format: String,
     /// All objects; nothing of what is retained.
     pub all: Sum,
     /// By class.
     pub classes: Vec<GroupRow>,
-    /// What was wrong with the file.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
-    /// What the figures rest on.
+    /// Remarks on the metrics.
     pub notes: Vec<String>,
 }
 

@@ -3,7 +3,7 @@
 use crate::Weight;
 use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Snapshot, Sum, sum_of};
 
-/// What is limited.
+/// The limited metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitKind {
     /// Objects of a class.
@@ -19,25 +19,25 @@ pub enum LimitKind {
 pub struct HeapLimit {
     /// The class; none for the whole heap.
     pub class: Option<String>,
-    /// What of it.
+    /// Its metric.
     pub kind: LimitKind,
-    /// How much.
+    /// The maximum.
     pub max: u64,
 }
 
-/// What came of a limit.
+/// The result of a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeapOutcome {
     /// The limit.
     pub limit: HeapLimit,
-    /// What there is; none if that cannot be told.
+    /// The actual value; `None` if it is unknown.
     pub found: Option<u64>,
-    /// Why it cannot be told, a sentence without its end.
+    /// Why it is unknown, a sentence without its end.
     pub reason: Option<String>,
 }
 
 impl HeapOutcome {
-    /// What it means to a script.
+    /// Returns its exit status.
     pub fn weight(&self) -> Weight {
         match self.found {
             None => Weight::Inconclusive,
@@ -47,7 +47,8 @@ impl HeapOutcome {
     }
 }
 
-/// Holds a heap against limits. A class that the snapshot does not know has not 0 objects: its name may be misspelt.
+/// Compares a heap with limits. A class that the snapshot does not contain is not counted as 0 objects: its name may
+/// be misspelt.
 pub fn judge(snapshot: &Snapshot, tree: &DominatorTree, limits: &[HeapLimit]) -> Vec<HeapOutcome> {
     let outcome = |limit: &HeapLimit| {
         let (found, reason) = match measured(snapshot, tree, limit) {

@@ -9,7 +9,7 @@ use mallow_heapsnap::{
 /// A reference, seen from one of its ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldRow {
-    /// The field, the variable or the element, such as `@name` or `[3]`; empty where it is not told.
+    /// The field, the variable or the element, such as `@name` or `[3]`; empty if it is unknown.
     pub field: String,
     /// Whether it keeps its target alive.
     pub holds: bool,
@@ -26,18 +26,18 @@ pub struct ObjectReport {
     pub is_partial: bool,
     /// Its kind.
     pub kind: String,
-    /// Where it was made.
+    /// Where it was allocated.
     pub site: Option<String>,
     /// When it was made.
     pub generation: Option<u32>,
     /// The roots that hold it themselves.
     pub roots: Vec<String>,
-    /// What it refers to, in the order of the file.
+    /// Its references, in the order of the file.
     pub references: Vec<FieldRow>,
-    /// Who refers to it.
+    /// Its referrers.
     pub referrers: Vec<FieldRow>,
-    /// The shortest way from a root to it: the root's name, then each object with the field by which the one before it holds it.
-    /// Empty if nothing holds it.
+    /// The shortest path from a root to it: the root's name, then each object with the field by which the one before
+    /// it refers to it. Empty if nothing holds it.
     pub path_root: Option<String>,
     /// See [`ObjectReport::path_root`]; the last is the object.
     pub path: Vec<FieldRow>,
@@ -54,13 +54,13 @@ pub struct ClassReport {
     pub name: String,
     /// Nothing is known of who holds what.
     pub is_partial: bool,
-    /// What they come to.
+    /// Their sum.
     pub sum: Sum,
-    /// Where they were made, the most bytes first.
+    /// Where they were allocated, the most bytes first.
     pub sites: Vec<(String, Sum)>,
     /// Those that retain most.
     pub objects: Vec<ObjectRow>,
-    /// Who holds them, by class and field, the most references first.
+    /// Which objects hold them, by class and field, the most references first.
     pub holders: Vec<(String, u64)>,
     /// Why the one that retains most is alive.
     pub example: Option<Box<ObjectReport>>,
@@ -69,7 +69,7 @@ pub struct ClassReport {
 /// So many objects of a class are listed.
 const OBJECTS: usize = 100;
 
-/// What refers to more than this is a map or an array, and has no fields.
+/// An object with more references than this is a map or an array, and has no fields.
 const FIELDS_MAX: usize = 256;
 
 /// Everything about an object.

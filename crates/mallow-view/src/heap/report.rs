@@ -39,20 +39,20 @@ impl Order {
 /// Objects that are shown as one: those of a kind, a class, or a line of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupRow {
-    /// What they are called.
+    /// Their name.
     pub name: String,
     /// The kind of a class's objects; empty where there is none.
     pub kind: String,
-    /// What they come to.
+    /// Their sum.
     pub sum: Sum,
 }
 
 /// Objects that were made between two collections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GenerationRow {
-    /// How often the runtime had collected; none for objects of which that was not traced.
+    /// How often the runtime had collected; `None` for objects without tracing.
     pub generation: Option<u32>,
-    /// What they come to.
+    /// Their sum.
     pub sum: Sum,
 }
 
@@ -68,13 +68,13 @@ pub struct Generations {
 /// One object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ObjectRow {
-    /// Its address, `0x7f…`, or `@` and the number that its runtime gives it.
+    /// Its address, `0x7f…`, or `@` and its runtime's number.
     pub id: String,
     /// Its class and its name.
     pub label: String,
     /// Its own bytes.
     pub bytes: u64,
-    /// The bytes that would be freed with it; none if nothing holds it or that cannot be told.
+    /// The bytes that would be freed with it; `None` if nothing holds it or they are unknown.
     pub retained_bytes: Option<u64>,
 }
 
@@ -86,15 +86,15 @@ pub type StringRow = mallow_heapsnap::DuplicateString;
 pub struct HeapReport {
     /// The file.
     pub file: String,
-    /// What people call such a file.
+    /// The name of the file's format.
     pub format: String,
     /// All objects, and what is reachable as their retained bytes.
     pub all: Sum,
-    /// What nothing holds.
+    /// The unreachable objects.
     pub unreachable: Sum,
     /// Nothing is known of who holds what.
     pub is_partial: bool,
-    /// Where objects were made was traced.
+    /// Whether allocation sites were traced.
     pub has_sites: bool,
     /// By kind.
     pub kinds: Vec<GroupRow>,
@@ -108,21 +108,21 @@ pub struct HeapReport {
     pub retainers: Vec<ObjectRow>,
     /// Contents that more than one string has, the most wasteful first: 1,000 at most, of the millions that there may be.
     pub strings: Vec<StringRow>,
-    /// How many such contents there are.
+    /// The number of such contents.
     pub string_contents: u64,
-    /// What all of them waste.
+    /// The bytes that all of them waste.
     pub strings_wasted_bytes: u64,
     /// Strings whose contents are not known.
     pub strings_uncompared: u64,
-    /// The class of the program's own that retains most, as far as its name tells.
+    /// The class of the program's own that retains most, according to its name.
     pub own_class: Option<String>,
-    /// What was wrong with the file.
+    /// Warnings about the file.
     pub warnings: Vec<String>,
-    /// What the figures rest on.
+    /// Remarks on the metrics.
     pub notes: Vec<String>,
 }
 
-/// The rows of a heap, all of them; who shows them cuts them.
+/// Returns all rows of a heap; the front end shortens them.
 pub fn heap_report(
     file: &str,
     format: &str,
@@ -282,7 +282,7 @@ pub(super) fn object_row(graph: &Graph, tree: &DominatorTree, object: ObjectId) 
     }
 }
 
-/// How an object is named to find it again.
+/// Returns the id by which an object is found again.
 fn id(graph: &Graph, object: ObjectId) -> String {
     match graph.runtime() {
         Runtime::V8 => format!("@{}", graph.id(object)),
@@ -296,7 +296,7 @@ pub fn label(graph: &Graph, object: ObjectId) -> String {
     let (kind, class) = (graph.name(class.kind.0), graph.name(class.name));
     match graph.name_of(object).filter(|name| !name.is_empty() && *name != class) {
         Some(name) => format!("{class} {name}"),
-        // An object of the interpreter's own: its kind tells more.
+        // An object of the interpreter's own: its kind is more informative.
         None if class.starts_with('(') && graph.runtime() == Runtime::Ruby => format!("{kind} {class}"),
         None if kind == "IMEMO" => format!("IMEMO {class}"),
         None => class.to_owned(),

@@ -3,10 +3,10 @@
 use mallow_heapsnap::{DominatorTree, Graph};
 use rustc_hash::FxHashMap;
 
-/// Deeper boxes are drawn in the one above them: nobody reads a list of ten million nodes.
+/// Deeper boxes are merged into the one above them: a stack of ten million nodes is unreadable.
 const DEPTH_MAX: u32 = 60;
 
-/// A box: objects of a class below the same classes. Objects right below one of their own class stand in its box.
+/// A box: objects of a class below the same classes. Objects right below one of their own class are in its box.
 struct Level {
     parent: usize,
     class: u32,

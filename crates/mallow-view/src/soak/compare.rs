@@ -19,7 +19,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What of a soak is compared; none where it was not measured.
+/// The metrics of a soak that are compared; `None` if one was not measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
     /// Live heap, bytes for each request.
@@ -96,7 +96,7 @@ struct Tolerance {
     is_less_worse: bool,
 }
 
-/// `after` against `before`. `per_request_min` is the growth in bytes per request that counts.
+/// Compares `after` with `before`. `per_request_min` is the growth in bytes per request that is significant.
 pub fn compare(before: &Side, after: &Side, baseline: &str, per_request_min: f64) -> Comparison {
     let more = |least, share| Tolerance { least, share, is_less_worse: false };
     let rows = [

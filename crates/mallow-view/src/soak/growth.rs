@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 /// A stack that grows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GrowingRow<'a> {
-    /// What is visible of it, innermost first.
+    /// Its visible frames, innermost first.
     pub frames: Vec<&'a Frame>,
     /// Its part of the whole growth, 0 to 1.
     pub share: f64,
@@ -64,8 +64,8 @@ pub fn growing(report: &SoakReport, limit: usize) -> Growing<'_> {
     Growing { rows, more: rest.len(), more_share: rest.iter().map(|row| row.share).sum() }
 }
 
-/// Leaves out how Rust calls a closure or a function behind a pointer, as long as something else remains: servers are made of
-/// that.
+/// Hides Rust's frames for calls of closures and function pointers, as long as another frame remains: servers have
+/// many of them.
 fn without_calls(frames: Vec<&Frame>) -> Vec<&Frame> {
     let is_call = |frame: &&Frame| frame.function.contains("core::ops::function::Fn");
     let kept: Vec<&Frame> = frames.iter().copied().filter(|frame| !is_call(frame)).collect();

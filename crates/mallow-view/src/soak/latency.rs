@@ -7,7 +7,7 @@ use super::measured;
 use mallow_base::median;
 use mallow_evidence::{LatencyMetrics, Sample};
 
-/// One way of measuring latency; none for what an outside generator does not tell.
+/// Latency by one method; `None` for values that an external load generator does not report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRow {
     /// From the moment a request was due, and not from when it was sent.
@@ -24,7 +24,7 @@ pub struct LatencyRow {
     pub worst_us: Option<u64>,
 }
 
-/// As measured, and as a schedule saw it; what nobody measured is left out.
+/// Returns latencies as measured, and relative to the schedule; methods without measurements are omitted.
 pub fn latencies(samples: &[Sample]) -> Vec<LatencyRow> {
     let loads = || measured(samples).filter_map(|sample| sample.load.as_ref());
     let raw = row(&loads().filter_map(|load| load.latency).collect::<Vec<_>>(), false);

@@ -5,7 +5,7 @@ use mallow_base::words;
 use mallow_evidence::SoakReport;
 use mallow_growth::{Finding, Verdict};
 
-/// What fails a soak besides a leak.
+/// What makes a soak fail besides a leak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailOn {
     /// Memory that the allocator keeps.
@@ -53,7 +53,7 @@ pub fn weight(verdict: Verdict, fail_on: &[FailOn]) -> Weight {
 /// Returns whether a finding fails the soak.
 pub fn is_failure(finding: &Finding, fail_on: &[FailOn]) -> bool {
     match finding {
-        // A process has but so many of them, so what grows beyond doubt will end it.
+        // A process has a limited number of them, so certain growth will end it.
         Finding::Descriptors { .. } | Finding::Limit { .. } => true,
         Finding::Threads { .. } => fail_on.contains(&FailOn::Threads),
         Finding::Throughput { .. } => fail_on.contains(&FailOn::Throughput),
@@ -61,7 +61,7 @@ pub fn is_failure(finding: &Finding, fail_on: &[FailOn]) -> bool {
     }
 }
 
-/// How heavy a soak weighs. A run that proves nothing does not fail by what it seems to show.
+/// Returns the weight of a soak. An invalid run does not fail by what it seems to show.
 pub fn outcome(report: &SoakReport, fail_on: &[FailOn]) -> Weight {
     let conclusion = &report.conclusion;
     let weight = weight(conclusion.verdict, fail_on);

@@ -173,7 +173,7 @@ fn processes(stated: &Value, run: &Finished) -> Vec<Value> {
                 printed += 1;
             }
         }
-        assert!(printed > 0, "the program printed no figures\n{run}");
+        assert!(printed > 0, "the program printed no numbers\n{run}");
     }
     processes
 }

@@ -58,7 +58,7 @@ fn warned(finished: Finished) {
     assert!(!report["warnings"].as_array().unwrap().is_empty(), "{finished}");
     let truth = &trace().1["totals"];
     let lacks_metrics =
-        ["no figures of process", "processes and"].iter().any(|text| finished.stderr.contains(text));
+        ["no metrics of process", "processes and"].iter().any(|text| finished.stderr.contains(text));
     for metric_name in ["allocations", "bytes", "frees", "reallocations", "temporary", "failed", "peak_bytes"]
     {
         if lacks_metrics {
@@ -157,7 +157,7 @@ fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
     assert!(lacks(first_chunk + 1, "processes and the recording's end are missing"));
     says_nothing(&run);
     let with_process =
-        (first_chunk..bytes.len()).step_by(16).find(|cut| lacks(*cut, "no figures of process"));
+        (first_chunk..bytes.len()).step_by(16).find(|cut| lacks(*cut, "no metrics of process"));
     assert!(with_process.is_some(), "no cut leaves a process without its events");
     says_nothing(&run);
 }

@@ -71,7 +71,7 @@ fn a_limit_without_a_baseline_names_the_largest_stacks() {
         assert!(finished.stdout.contains(&place), "{place}: {finished}");
     }
     assert!(finished.stdout.contains("1.000/op"), "{finished}");
-    assert!(!finished.stdout.contains("To accept these figures"), "{finished}");
+    assert!(!finished.stdout.contains("To accept these values"), "{finished}");
     assert!(finished.stderr.contains("file=test_work.c,line="), "{finished}");
 }
 

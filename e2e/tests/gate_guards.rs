@@ -78,7 +78,7 @@ fn memory_that_does_not_come_by_malloc_is_found_out() {
     suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n[[test]]\n{test}{limit}"));
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "BLIND", "{test:#}");
-    assert!(sentences(&test).contains("of its memory did not come by malloc"), "{test:#}");
+    assert!(sentences(&test).contains("of its memory did not come from malloc"), "{test:#}");
 }
 
 #[test]

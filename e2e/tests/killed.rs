@@ -301,7 +301,7 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     assert_eq!(of("later"), LATER, "what was done when mallow was back");
     let recorded = metric(&report["totals"], "allocations") + metric(&report["totals"], "frees");
     let warning = report["warnings"][0].as_str().unwrap();
-    let lost = warning.strip_suffix(" events were not recorded, so its figures are too low");
+    let lost = warning.strip_suffix(" events were not recorded, so its counts are too low");
     let lost = lost.and_then(|said| said.rsplit_once(": ")).unwrap_or_else(|| panic!("{warning}")).1;
     let lost: u64 = lost.parse().unwrap();
     assert!(lost > PAIRS, "a ring holds less than half of it: {lost}");

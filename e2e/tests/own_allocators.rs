@@ -56,7 +56,7 @@ fn said_of(workshop: &Workshop, words: &[&str]) -> Vec<String> {
     let table = session.under(run::mallow(), &["stat", "--"]).ended(bare.exit);
     for finished in [&recorded, &table] {
         let lines: Vec<&str> = finished.stderr.lines().collect();
-        let told = "these are not the figures of its heap, which does not come by malloc";
+        let told = "these are not the metrics of its heap, which does not come from malloc";
         let at = lines.iter().position(|line| *line == told);
         let is_told = at.is_some_and(|at| lines[at + 1].contains(": exit status "));
         assert_eq!(is_told, !by_record.is_empty(), "{finished}");
@@ -137,7 +137,7 @@ fn is_seen(allocator: &str) {
         assert!(processes.contains(&expected.0[0]), "{words:?}: {processes:?}");
     }
     let bare = stripped(&program);
-    is_said(&workshop, &[&bare.to_string_lossy()], "of its memory did not come by malloc");
+    is_said(&workshop, &[&bare.to_string_lossy()], "of its memory did not come from malloc");
     let names = bare.with_extension("debug");
     let _ = run::finish(run::command("objcopy").arg("--only-keep-debug").arg(&program).arg(&names)).well();
     let link = format!("--add-gnu-debuglink={}", names.display());
@@ -210,7 +210,7 @@ fn a_pool_of_the_programs_own_is_noticed_however_it_ends() {
         is_said(
             &workshop,
             &["/bin/sh", "-c", &format!("{}; exit 0", program.display())],
-            "did not come by malloc",
+            "did not come from malloc",
         );
     }
 }

@@ -266,9 +266,9 @@ fn events_of_heaptrack_tell_windows_and_sizes() {
     assert_eq!(Some(blocks), whole["totals"]["allocations"].as_u64());
     assert_eq!(histogram["lifetimes_us"], Value::Null);
     for (flag, part) in [
-        ("--threads", "does not tell threads"),
+        ("--threads", "has no threads"),
         ("--chains", "realloc resized"),
-        ("--filter=thread:w", "does not tell threads"),
+        ("--filter=thread:w", "has no threads"),
     ] {
         let refused = parts.mallow(&["report", file, flag]).ended(Exit::Status(2));
         assert!(refused.stderr.contains(part), "{refused}");

@@ -12,7 +12,7 @@ pub enum CaptureError {
     #[error("there is no process {0}")]
     NoProcess(u32),
     /// It is there, but its files in /proc are not for us.
-    #[error("process {0} belongs to somebody else; capture it as its user, or as root")]
+    #[error("process {0} belongs to another user; capture it as its user, or as root")]
     NotOurs(u32),
     /// Nothing that can be asked.
     #[error("process {pid} ({name}) is no Ruby, Python, Node or JVM process{}", those_below(below))]

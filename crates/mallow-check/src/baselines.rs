@@ -26,12 +26,12 @@ impl Baselines {
         Ok(Baselines { folder })
     }
 
-    /// Where a test's baseline for an environment is, whether it is there or not.
+    /// Returns the path of a test's baseline for an environment, whether it exists or not.
     pub fn path(&self, name: &str, environment: &Environment) -> PathBuf {
         self.folder.join(environment.class_name()).join(file_name(name))
     }
 
-    /// What there is for a test.
+    /// Finds the baseline of a test.
     pub fn find(&self, name: &str, environment: &Environment) -> Result<Found, BaselineError> {
         if let Some(baseline) = read(&self.path(name, environment), name)? {
             return Ok(Found::Exact(Box::new(baseline)));
@@ -115,7 +115,7 @@ pub fn file_name(test: &str) -> String {
     format!("{name}.json")
 }
 
-/// Returns whether the value of the environment variable `CI` says that this is no person's machine.
+/// Returns whether the value of the environment variable `CI` says that this is a CI machine.
 pub fn is_ci(value: Option<&str>) -> bool {
     value
         .is_some_and(|value| !matches!(value.trim().to_ascii_lowercase().as_str(), "" | "0" | "false" | "no"))
@@ -185,7 +185,7 @@ fn read_any(path: &Path) -> Result<Option<Baseline>, BaselineError> {
     Baseline::from_text(&text, &path.display().to_string()).map(Some)
 }
 
-/// A file in the place of a folder is nothing to find either: `README.md` may stand beside the classes.
+/// A file instead of a folder is not an error either: `README.md` may be beside the classes.
 fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }

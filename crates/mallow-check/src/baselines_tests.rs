@@ -22,7 +22,7 @@ fn entries(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_gives_back_what_was_put_there() {
+fn a_folder_returns_the_baselines_that_were_stored() {
     let (_kept, baselines) = folder();
     assert_eq!(baselines.find("encode", &environment()), Ok(Found::None));
     assert_eq!(baselines.names(&environment()), Ok(Vec::new()));

@@ -43,12 +43,12 @@ pub struct Prepared {
     pub command: Vec<OsString>,
     /// Variables to set for it, over those that this process has. Mallow's own are not among them.
     pub environment: Vec<(OsString, OsString)>,
-    /// Where it is run.
+    /// Its working folder.
     pub directory: PathBuf,
     /// The language's runtime with its version, such as `python 3.11`; `native` without one. None when it is not known
     /// what a command is.
     pub runtime: Option<String>,
-    /// Whether something was built for it just now.
+    /// Whether it was built just now.
     pub was_built: bool,
 }
 
@@ -76,7 +76,7 @@ pub fn prepare(
     Ok(parallel::map(&plans, tools.jobs(), finish))
 }
 
-/// What came of a step: whether it had to be done.
+/// The result of a step: whether it had to be executed.
 type Done = Result<bool, BuildError>;
 
 /// Builds what several tests may share, each once.

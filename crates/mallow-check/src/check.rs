@@ -23,10 +23,10 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// What overrules the suite.
+/// Options that override the suite.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// How the suite was named, as a word of a shell; none when it was not.
+    /// The suite as a shell word; `None` if it was not named.
     pub suite_words: Option<String>,
     /// Runs that count.
     pub runs: Option<u32>,
@@ -34,15 +34,15 @@ pub struct Options {
     pub warmups: Option<u32>,
     /// When a program is killed.
     pub timeout: Option<Duration>,
-    /// Hold metrics against baselines of other environments too.
+    /// Compare with baselines of other environments too.
     pub compare_anyway: bool,
     /// Limits of SwiftNIO's framework, by test.
     pub thresholds: Option<Thresholds>,
     /// Limits of package-benchmark.
     pub benchmark_limits: BenchmarkLimits,
-    /// The name of the baselines that tests are held against, where they have one.
+    /// The name of the baselines that tests are compared with, if they have one.
     pub baseline_name: Option<String>,
-    /// Another build to hold the tests against, in place of the baselines.
+    /// Another build to compare the tests with, instead of the baselines.
     pub against: Option<Against>,
     /// Globs of functions that allocate on behalf of their caller, beside the suite's.
     pub plumbing: Vec<String>,
@@ -68,7 +68,7 @@ impl Against {
         Ok(Against::Tests(tests.filter_map(|(test, prepared)| Some((test, prepared.ok()?))).collect()))
     }
 
-    /// How to run the other build of a test; none when it has none.
+    /// Returns how to run the other build of a test; `None` if there is none.
     fn of(&self, test: &TestSpec, prepared: &Prepared) -> Option<(TestSpec, Prepared)> {
         match self {
             Against::Tests(tests) => tests.iter().find(|(other, _)| other.name == test.name).cloned(),
@@ -80,25 +80,25 @@ impl Against {
     }
 }
 
-/// What a check says while it goes on.
+/// Progress of a check.
 #[derive(Debug)]
 pub enum Progress<'a> {
     /// A test begins: its name, and its source or program.
     Begins(&'a str, &'a Path),
-    /// What came of a test, or of one of its regions. Guards that look at the whole suite may still change it.
+    /// The result of a test, or of one of its regions. Guards over the whole suite may still change it.
     Judged(&'a TestResult),
 }
 
 /// Why there is no check at all.
 #[derive(Debug, thiserror::Error)]
 pub enum CheckError {
-    /// What the other suite builds before its tests.
+    /// The build step of the other suite failed.
     #[error("{0}")]
     Build(BuildError),
     /// The baselines cannot be read.
     #[error("{0}")]
     Baseline(#[from] BaselineError),
-    /// Something that was asked for is not there.
+    /// A requested test does not exist.
     #[error("{0}")]
     NotThere(#[from] SuiteError),
     /// Somebody pressed Ctrl-C.
@@ -109,25 +109,25 @@ pub enum CheckError {
     NoTests(String),
 }
 
-/// What a check is of, and what it is held against.
+/// The inputs of a check.
 #[derive(Clone, Copy, Debug)]
 pub struct CheckContext<'a> {
     /// The tests.
     pub suite: &'a Suite,
-    /// Where programs are built and run.
+    /// The working folder.
     pub workdir: &'a Workdir,
-    /// What builds them.
+    /// The tools.
     pub tools: &'a Tools,
-    /// What they may cost.
+    /// The baselines.
     pub baselines: &'a Baselines,
-    /// What overrules the suite.
+    /// Options that override the suite.
     pub options: &'a Options,
 }
 
 /// Checks a suite.
 ///
 /// # Errors
-/// When there is nothing to judge; what is wrong with a single test is in its result.
+/// If there is nothing to judge; errors of a single test are in its result.
 pub fn check(
     context: CheckContext<'_>,
     runner: &mut Runner<'_>,
@@ -175,14 +175,14 @@ pub fn check(
     Ok(CheckResult { tests, environment, sentences, update_command, folder: workdir.root().to_owned() })
 }
 
-/// Who follows a sentence that says how to accept figures has to write the baseline that they were held against.
+/// The command in a sentence about accepting values has to write the baseline that the tests were compared with.
 fn name_in_sentences(tests: &mut [TestResult], of_all: &mut [String], name: &str) {
     for sentence in tests.iter_mut().flat_map(|test| &mut test.sentences).chain(of_all) {
         *sentence = sentence.replace("`--update", &format!("`--update --baseline {name}"));
     }
 }
 
-/// Looks over all results ([`guards`]), the baselines that no test has any more included when all tests were asked for.
+/// Checks all results together ([`guards`]), including stale baselines if all tests were requested.
 fn look_over(
     tests: &mut Vec<TestResult>,
     baselines: &Baselines,
@@ -210,15 +210,15 @@ fn kept_for(
     Ok(kept)
 }
 
-/// When what the suite builds before its tests fails, it is every test that failed, so that whoever reads results sees it. What was
-/// printed is told once.
+/// If the suite's build step fails, every test counts as failed, so that readers of the results see it. The output is
+/// reported once.
 fn not_one_built(error: &BuildError, tests: usize) -> Vec<Result<Prepared, BuildError>> {
     let told_before =
         BuildError { sentence: format!("{}; see the first test", error.sentence), output: String::new() };
     (0..tests).map(|test| Err(if test == 0 { error.clone() } else { told_before.clone() })).collect()
 }
 
-/// Keeps the names of what was measured, so that regions can be listed. A test that failed has not lost those it had.
+/// Stores the names of measured regions, so that they can be listed. A failed test keeps the earlier names.
 fn note_regions(workdir: &Workdir, test: &str, results: &[TestResult]) {
     let measured = results.iter().filter(|result| result.measurement.is_some());
     let names: Vec<&str> = measured.map(|result| result.name.as_str()).collect();
@@ -235,7 +235,7 @@ fn path_of<'a>(test: &'a TestSpec, prepared: &'a Prepared) -> &'a Path {
     }
 }
 
-/// That of the tests, of which the most frequent is the suite's; this process's when none ran.
+/// Returns the environment of the tests, of which the most frequent is the suite's; this process's if none ran.
 fn environment_of(tests: &[TestResult]) -> Environment {
     let all: Vec<&Environment> = tests
         .iter()

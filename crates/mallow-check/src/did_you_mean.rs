@@ -1,6 +1,6 @@
 //! What somebody may have meant: the known name that is nearest to a misspelled one.
 
-/// How alike two names have to be, from 0 to 1, for a question to help and not to puzzle.
+/// How similar two names have to be, from 0 to 1, for a suggestion to be helpful.
 const ALIKE_MIN: f64 = 0.6;
 
 /// The known name that is most like `word`, if one is alike enough; the first of equals.

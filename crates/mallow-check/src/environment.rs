@@ -6,7 +6,7 @@
 use mallow_gate::environment::COUNTING;
 use mallow_gate::measurement::Environment;
 
-/// What a caller sees of a program.
+/// What can be observed of a program.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     /// Such as `x86_64`.
@@ -26,7 +26,7 @@ pub struct Seen<'a> {
 /// The environment of a program that a caller sees.
 pub fn of(seen: &Seen<'_>) -> Environment {
     let known = seen.runtime.map(str::to_owned);
-    // Whoever asked the interpreter itself knows it better than a look at its file's name.
+    // The interpreter's own report is more reliable than its file's name.
     let with_version = known.clone().filter(|known| known.contains(|c: char| c.is_ascii_digit()));
     Environment {
         architecture: seen.architecture.to_owned(),
@@ -41,8 +41,9 @@ pub fn of(seen: &Seen<'_>) -> Environment {
     }
 }
 
-/// The name and version of the libc among the mapped libraries, such as `glibc 2.36` or `musl 1.2.3`. glibc says its version
-/// in a sentence for `ldd --version`, musl beside its own name; where that is not found, the name alone.
+/// Returns the name and version of the libc among the mapped libraries, such as `glibc 2.36` or `musl 1.2.3`. glibc
+/// contains its version in a sentence for `ldd --version`, musl beside its own name; if that is not found, only the
+/// name is returned.
 pub fn libc(modules: &[String], content: &[u8]) -> String {
     if let Some(version) = number_after(content, b"GNU C Library") {
         return format!("glibc {version}");
@@ -56,7 +57,7 @@ pub fn libc(modules: &[String], content: &[u8]) -> String {
     if is_named("libc.so") || is_named("libc-") { "glibc".to_owned() } else { "unknown".to_owned() }
 }
 
-/// The version in the line that begins with a text: the first number with a point behind the word `version`.
+/// Returns the version in the line that begins with a text: the first number with a point after the word `version`.
 fn number_after(content: &[u8], start: &[u8]) -> Option<String> {
     let at = content.windows(start.len()).position(|window| window == start)?;
     let line = content[at..].split(|byte| matches!(byte, b'\n' | 0)).next()?;
@@ -67,7 +68,7 @@ fn number_after(content: &[u8], start: &[u8]) -> Option<String> {
     version.contains('.').then(|| version.to_owned())
 }
 
-/// The first string of the form `1.2.3` in a binary: musl's own version stands alone between two zero bytes.
+/// Returns the first string of the form `1.2.3` in a binary: musl's own version is between two zero bytes.
 fn version_line(content: &[u8]) -> Option<String> {
     content
         .split(|byte| *byte == 0)
@@ -119,7 +120,7 @@ fn runtime_of_name(name: &str) -> Option<String> {
     let (start, language) = STARTS.into_iter().find(|(start, _)| name.starts_with(start))?;
     let version: String =
         name[start.len()..].chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    // `libpython3.11.so` and `libruby-3.1.so.3.1`: what is behind the name, up to the ending.
+    // `libpython3.11.so` and `libruby-3.1.so.3.1`: the part after the name, up to the ending.
     match version.trim_matches('.') {
         "" if language == "swift" || name == language => Some(language.to_owned()),
         "" => None,

@@ -27,11 +27,11 @@ use std::time::Duration;
 pub use error::ManifestError;
 pub(crate) use values::wrong_name;
 
-/// The name under which a manifest is looked for; `NAME.mallow.toml` is one, too.
+/// The default name of a manifest; `NAME.mallow.toml` is one, too.
 pub const MANIFEST_NAME: &str = "mallow.toml";
 
-/// Variables that every test sees unless its manifest says otherwise: what changes counts from one machine to the next, and what
-/// makes each of Python's objects an allocation.
+/// Variables that every test sees unless its manifest sets them: those that change counts between machines, and those
+/// that make each of Python's objects an allocation.
 pub const PINNED: [(&str, &str); 5] = [
     ("LC_ALL", "C"),
     ("PERL_HASH_SEED", "0"),
@@ -40,25 +40,25 @@ pub const PINNED: [(&str, &str); 5] = [
     ("TZ", "UTC"),
 ];
 
-/// A manifest as it stands in the file, with defaults filled in.
+/// A manifest, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Where it was read.
+    /// Its path.
     pub path: PathBuf,
     /// The folder that its paths are relative to.
     pub folder: PathBuf,
-    /// What holds for all tests.
+    /// Settings of all tests.
     pub gate: Gate,
     /// The tests it spells out. Those of its suite folders are not among them.
     pub tests: Vec<TestSpec>,
 }
 
-/// What holds for all tests of a suite.
+/// Settings of all tests of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// What a test has that says nothing else.
+    /// The default settings of a test.
     pub defaults: Settings,
-    /// Where baselines are kept.
+    /// The folder of baselines.
     pub baselines: PathBuf,
     /// Folders whose `test_*` files are tests.
     pub suites: Vec<PathBuf>,
@@ -76,7 +76,7 @@ pub struct Gate {
     pub sources: Vec<PathBuf>,
 }
 
-/// How a test is run and what it may cost.
+/// How a test is run, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Runs that count, at least 1.
@@ -85,17 +85,17 @@ pub struct Settings {
     pub warmup: u32,
     /// After which the program is ended and the test an error.
     pub timeout: Duration,
-    /// How long is waited at most for what is still freed after a region, in milliseconds; none leaves it to mallow.
+    /// The maximal time to wait for frees after a region, in milliseconds; `None` for mallow's default.
     pub quiesce_ms: Option<u32>,
-    /// How many processors the program sees; none leaves it all of them.
+    /// How many CPUs the program sees; `None` for all of them.
     pub cpus: Option<u32>,
-    /// Whether the objects of the program's language have to be seen; false when calls of malloc alone are meant.
+    /// Whether the objects of the program's language have to be counted; false if only calls of malloc are meant.
     pub objects: bool,
     /// Variables that are set for the program, [`PINNED`] among them.
     pub environment: BTreeMap<String, String>,
-    /// What it may cost. Metrics that are missing here have [`Settings::tolerance`] around their baseline.
+    /// Its limits. Metrics without one have [`Settings::tolerance`] around their baseline.
     pub limits: Limits,
-    /// How far metrics without a limit may be from their baseline; none leaves it to mallow.
+    /// How far metrics without a limit may differ from their baseline; `None` for mallow's default.
     pub tolerance: Option<Tolerance>,
     /// Globs of functions that allocate on behalf of their caller, which is shown and blamed in their place.
     pub plumbing: Vec<String>,
@@ -104,7 +104,7 @@ pub struct Settings {
 impl Settings {
     /// Has the objects of Python's own allocator counted at the interpreter's interface for allocators, or has each made by `malloc`.
     pub fn count_python_objects(&mut self, is_wanted: bool) {
-        // Python takes a variable without text for none.
+        // Python treats a variable without text as unset.
         let allocator = if is_wanted { "" } else { "malloc" };
         self.environment.insert("PYTHONMALLOC".to_owned(), allocator.to_owned());
         match is_wanted {
@@ -135,7 +135,7 @@ impl Default for Settings {
 }
 
 impl Gate {
-    /// What holds without a manifest, with paths in `folder`.
+    /// Returns the settings without a manifest, with paths in `folder`.
     pub fn without_manifest(folder: &Path) -> Gate {
         Gate {
             defaults: Settings::default(),
@@ -156,28 +156,28 @@ impl Gate {
 pub struct TestSpec {
     /// Its name: letters, digits, `_`, `-` and `.`, so that it can name files.
     pub name: String,
-    /// What is run. None stands only in a manifest, for a test whose file is in a suite folder.
+    /// The program. `None` only in a manifest, for a test whose file is in a suite folder.
     pub program: Option<Program>,
     /// Operations in one run, at least 1; none leaves it to the program.
     pub ops: Option<u64>,
-    /// What is counted.
+    /// The mode.
     pub mode: Mode,
     /// Arguments for a program that was built from a source file.
     pub arguments: Vec<String>,
-    /// Flags for its own compiler, behind those of the gate.
+    /// Flags for its own compiler, after those of the gate.
     pub flags: Vec<String>,
     /// Further source files that are built into it.
     pub sources: Vec<PathBuf>,
-    /// Libraries that it is linked with: names, as behind `-l`, or paths of files.
+    /// Libraries that it is linked with: names, as after `-l`, or paths of files.
     pub libs: Vec<String>,
-    /// Where it runs.
+    /// Its working folder.
     pub directory: PathBuf,
-    /// How it is run and what it may cost.
+    /// How it is run, and its limits.
     pub settings: Settings,
 }
 
 impl TestSpec {
-    /// A test that says nothing about itself, run in `folder`.
+    /// Returns a test with default settings, run in `folder`.
     pub fn new(name: &str, program: Option<Program>, folder: &Path, settings: Settings) -> TestSpec {
         TestSpec {
             name: name.to_owned(),
@@ -194,7 +194,7 @@ impl TestSpec {
     }
 }
 
-/// What a test runs.
+/// The program of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
     /// A command and its arguments; a first word with a slash is relative to the manifest's folder.
@@ -243,7 +243,7 @@ impl Language {
         Language::ENDINGS.into_iter().find(|(known, _)| *known == ending).map(|(_, language)| language)
     }
 
-    /// As people say it.
+    /// Returns its name for people.
     pub const fn word(self) -> &'static str {
         match self {
             Language::C => "C",
@@ -260,13 +260,13 @@ impl Language {
 /// What is counted of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Mode {
-    /// What happens between a program's own calls of begin and end. The program repeats itself.
+    /// Between a program's own calls of begin and end. The program repeats itself.
     Region,
-    /// What one whole process does; the process is repeated.
+    /// In one whole process; the process is repeated.
     Process,
     /// From the first marker, or else from `main`, to the end of the process; the process is repeated.
     Repeat,
-    /// What one operation more costs: a process with `k` operations is taken from one with `2k`.
+    /// The cost of one more operation: a process with `k` operations is subtracted from one with `2k`.
     Slope,
 }
 

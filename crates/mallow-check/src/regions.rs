@@ -8,7 +8,7 @@ use mallow_gate::baseline::{Baseline, BaselineError, Found};
 use mallow_gate::measurement::Measurement;
 use mallow_gate::regions::name_among_others;
 
-/// Gives the regions of a test the names that their baselines have.
+/// Renames the regions of a test to the names that their baselines have.
 pub(crate) fn keep_names(
     test: &str,
     measured: &mut [Measurement],

@@ -41,7 +41,7 @@ pub struct Repeats {
 /// A test to measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// What it is.
+    /// The test.
     pub test: &'a TestSpec,
     /// How it is started.
     pub prepared: &'a Prepared,
@@ -49,13 +49,13 @@ pub struct Task<'a> {
     pub repeats: Repeats,
     /// Whether its processes are timed without the recorder too.
     pub is_timed: bool,
-    /// Where its output and its last trace are left.
+    /// The folder for its output and its last trace.
     pub folder: &'a Path,
 }
 
 /// Runs tests.
 pub struct Runner<'a> {
-    /// What is kept of the command lines of tests, in their traces.
+    /// How much is kept of the command lines of tests, in their traces.
     pub command_lines: CommandLines,
     /// The preload library's bytes.
     pub preload: &'static [u8],
@@ -72,10 +72,10 @@ struct Started {
 }
 
 impl Runner<'_> {
-    /// Measures a test: a measurement for each of its regions.
+    /// Measures a test: returns a measurement for each of its regions.
     ///
     /// # Errors
-    /// When the program cannot be run, fails, takes too long, or cannot be watched.
+    /// If the program cannot be run, fails, takes too long, or cannot be recorded.
     pub fn measure(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut measured = match task.test.mode {
             Mode::Region => self.measure_regions(task),
@@ -83,7 +83,7 @@ impl Runner<'_> {
             Mode::Slope => slope::measure(self, task),
         }?;
         if task.is_timed {
-            // As the recorded runs have it: elsewhere the program says itself how much it does.
+            // As in the recorded runs: in other modes the program itself reports its operations.
             let operations = task.test.ops.filter(|_| task.test.mode == Mode::Slope);
             timed::measure(self, task, (&command(task.prepared, operations), operations), &mut measured)?;
         }
@@ -127,7 +127,7 @@ impl Runner<'_> {
         Ok(Vec::from_iter(measured))
     }
 
-    /// Runs the program once. `operations` is what the mode `slope` asks of it.
+    /// Runs the program once. `operations` is the argument in the mode `slope`.
     fn start(&mut self, task: &Task<'_>, operations: Option<u64>) -> Result<Started, RunError> {
         let Task { test, prepared, repeats, folder, .. } = *task;
         let output_path = folder.join("output.txt");

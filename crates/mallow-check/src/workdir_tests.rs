@@ -82,7 +82,7 @@ fn a_temporary_folder_that_others_prepared_is_refused() {
         )
     };
     symlink(elsewhere.path(), &trap).unwrap();
-    assert_eq!(said(), expected("belongs to somebody else, or is no folder"));
+    assert_eq!(said(), expected("belongs to another user, or is no folder"));
     fs::remove_file(&trap).unwrap();
     fs::create_dir(&trap).unwrap();
     fs::set_permissions(&trap, fs::Permissions::from_mode(0o777)).unwrap();

@@ -53,7 +53,7 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
             compare(request, [before.side(), after.side()], shown)
         }
         _ => Err(Failure::new(format!(
-            "{} and {} cannot be compared: one tells what allocated, the other where time went.",
+            "{} and {} cannot be compared: one is a heap profile, the other a CPU profile.",
             request.before.display(),
             request.after.display()
         ))),
@@ -133,7 +133,7 @@ fn warn_of_rules(before: &ProfileFile, after: &ProfileFile) {
         [before, after].map(|side| side.profile.recording.counting_version).map(|version| version.max(1));
     if versions[0] != versions[1] {
         let sentence = format!(
-            "the two were counted by different rules, version {} and {}; figures may differ for that reason.",
+            "the two were counted by different rules, version {} and {}; metrics may differ for that reason.",
             versions[0], versions[1]
         );
         output::warn(&[sentence]);

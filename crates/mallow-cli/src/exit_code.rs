@@ -21,7 +21,7 @@ pub(crate) const INCONCLUSIVE: u8 = Weight::Inconclusive.exit_code();
 pub(crate) const OWN_FAILURE: u8 = 125;
 /// There: the program is no file that can be executed.
 const NOT_EXECUTABLE: u8 = 126;
-/// There: there is no such program.
+/// In the same case: there is no such program.
 const NOT_FOUND: u8 = 127;
 
 /// Ctrl-C ended mallow before its work was done: 128 and the number of SIGINT.
@@ -29,17 +29,17 @@ pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Every code with its meaning.
 pub(crate) const TABLE: [(u8, &str); 8] = [
-    (FINE, "fine"),
-    (FAILED, "a limit or a verdict failed"),
+    (FINE, "success"),
+    (FAILED, "a limit is exceeded, or the verdict is a failure"),
     (BAD_INPUT, "the command line, the command or a file cannot be used"),
     (INCONCLUSIVE, "inconclusive"),
-    (OWN_FAILURE, "where a program's status is passed on: mallow itself failed"),
-    (NOT_EXECUTABLE, "there: the program cannot be executed"),
-    (NOT_FOUND, "there: the program was not found"),
+    (OWN_FAILURE, "if a program's status is passed on: mallow itself failed"),
+    (NOT_EXECUTABLE, "in the same case: the program cannot be executed"),
+    (NOT_FOUND, "in the same case: the program was not found"),
     (INTERRUPTED, "ended by Ctrl-C"),
 ];
 
-/// What to begin with.
+/// First examples.
 pub(crate) const EXAMPLES: &str =
     "Examples:\n  mallow record python3 -c 'print(sorted(range(9)))'\n  mallow report";
 

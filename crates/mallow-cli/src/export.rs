@@ -50,7 +50,7 @@ fn of_cpu(request: &Export, document: &CpuFile) -> Result<u8, Failure> {
     }
     let asked = match request.measure {
         Some(AnyMeasure::Heap(measure)) => {
-            return Err(document.tells_no_memory(&format!("--metric {}", measure.word())));
+            return Err(document.has_no_heap_metrics(&format!("--metric {}", measure.word())));
         }
         Some(AnyMeasure::Cpu(metric)) => Some(metric),
         None => None,

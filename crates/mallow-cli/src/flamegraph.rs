@@ -82,7 +82,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         }
         _ => {
             return Err(Failure::new(
-                "the two cannot be compared: one tells what allocated, the other where time went.",
+                "the two cannot be compared: one is a heap profile, the other a CPU profile.",
             ));
         }
     };
@@ -148,7 +148,7 @@ fn drawing<P: StackProfile>(
 fn metric_of_cpu(asked: Option<AnyMeasure>, files: &[Box<CpuFile>]) -> Result<CpuMetric, Failure> {
     let asked = match asked {
         Some(AnyMeasure::Heap(measure)) => {
-            return Err(files[0].tells_no_memory(&format!("--metric {}", measure.word())));
+            return Err(files[0].has_no_heap_metrics(&format!("--metric {}", measure.word())));
         }
         Some(AnyMeasure::Cpu(metric)) => Some(metric),
         None => None,

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// Does what was asked for.
 pub(crate) fn run(low: &LowHeap) -> Result<u8, Refusal> {
-    columns::give_back();
+    columns::return_to_system();
     let done = match &low.command {
         Some(LowHeapCommand::Diff(low)) => diff(low),
         Some(LowHeapCommand::Growth(low)) => series(low),

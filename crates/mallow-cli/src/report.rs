@@ -27,7 +27,7 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     let AnyFile::Heap(file) = file else { return Ok(exit_code::FINE) };
     if let Some(asked) = &command.only_cpu {
         return Err(Failure::new(format!(
-            "{} tells what allocated, and {asked} is for profiles of mallow cpu.",
+            "{} is a heap profile, and {asked} is for profiles of mallow cpu.",
             request.file.display()
         )));
     }

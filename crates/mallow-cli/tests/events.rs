@@ -111,7 +111,7 @@ fn without_events_one_sentence_says_what_to_do() {
     for question in QUESTIONS {
         for form in [&["report", "t"][..], &["report", "t", "--json"]] {
             let text = refused(folder.path(), &[form, question].concat());
-            assert!(text.contains("holds no events") && text.contains("--summary-only"), "{text}");
+            assert!(text.contains("has no events") && text.contains("--summary-only"), "{text}");
         }
     }
     // Leaks are shown all the same, without a verdict.

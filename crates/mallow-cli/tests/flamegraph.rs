@@ -152,7 +152,7 @@ fn filters_choose_stacks() {
 fn what_a_file_does_not_tell_is_refused() {
     let folder = folded("main;work 3\n", "");
     let sentence = refused(&mallow(folder.path(), &["flamegraph", "before", "--measure", "leaked"]));
-    assert_eq!(sentence, "mallow: before does not tell bytes live at the end; it knows allocations.");
+    assert_eq!(sentence, "mallow: before does not contain bytes live at the end; it contains allocations.");
     let sentence = refused(&mallow(folder.path(), &["flamegraph", "before", "--function", "none"]));
     assert_eq!(sentence, "mallow: cannot draw the allocations of before: there is nothing to draw.");
     refused(&mallow(folder.path(), &["flamegraph", "missing"]));

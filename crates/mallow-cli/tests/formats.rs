@@ -61,14 +61,13 @@ fn is_no_profile(path: &Path) -> bool {
 }
 
 /// Where a processor's time went.
-fn tells_time(path: &Path) -> bool {
+fn has_time(path: &Path) -> bool {
     is_a(path, "fixtures/cpu/")
 }
 
 /// Profiles of memory.
 fn profiles() -> Vec<PathBuf> {
-    let is_of_memory =
-        |path: &PathBuf| !is_allocator_state(path) && !is_no_profile(path) && !tells_time(path);
+    let is_of_memory = |path: &PathBuf| !is_allocator_state(path) && !is_no_profile(path) && !has_time(path);
     fixtures().into_iter().filter(is_of_memory).collect()
 }
 
@@ -92,9 +91,9 @@ fn every_fixture_is_reported_as_text_and_as_json() {
 }
 
 #[test]
-fn every_fixture_that_tells_time_is_reported_and_its_functions_add_up() {
+fn every_cpu_fixture_is_reported_and_its_functions_add_up() {
     let folder = tempfile::tempdir().unwrap();
-    let files: Vec<PathBuf> = fixtures().into_iter().filter(|path| tells_time(path)).collect();
+    let files: Vec<PathBuf> = fixtures().into_iter().filter(|path| has_time(path)).collect();
     assert!(!files.is_empty());
     for path in files {
         let file = path.to_str().unwrap();

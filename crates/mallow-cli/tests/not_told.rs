@@ -52,7 +52,10 @@ fn a_diff_leaves_out_what_one_of_its_files_does_not_tell() {
     }
     let (code, text, _) = mallow(folder.path(), "diff f1 f2");
     assert_eq!(code, Some(0));
-    assert!(text.contains("Left out, because neither file tells: bytes, peak, leaked, temporary."), "{text}");
+    assert!(
+        text.contains("Left out, because neither file contains: bytes, peak, leaked, temporary."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -61,24 +64,24 @@ fn a_limit_on_what_a_file_does_not_tell_is_an_error() {
     for (line, sentence) in [
         (
             "diff f1 f2 --fail-on bytes>+1%",
-            "mallow: f1 does not tell bytes allocated; it knows allocations.\n",
+            "mallow: f1 does not contain bytes allocated; it contains allocations.\n",
         ),
         (
             "diff csv.zst f2 --fail-on bytes>0",
-            "mallow: f2 does not tell bytes allocated; it knows allocations.\n",
+            "mallow: f2 does not contain bytes allocated; it contains allocations.\n",
         ),
-        ("diff f1 f2 --by bytes", "mallow: f1 does not tell bytes allocated; it knows allocations.\n"),
+        ("diff f1 f2 --by bytes", "mallow: f1 does not contain bytes allocated; it contains allocations.\n"),
         (
             "flamegraph f1 --measure bytes",
-            "mallow: f1 does not tell bytes allocated; it knows allocations.\n",
+            "mallow: f1 does not contain bytes allocated; it contains allocations.\n",
         ),
         (
             "flamegraph f1 --measure leaked",
-            "mallow: f1 does not tell bytes live at the end; it knows allocations.\n",
+            "mallow: f1 does not contain bytes live at the end; it contains allocations.\n",
         ),
         (
             "export f1 -f folded --measure bytes",
-            "mallow: f1 does not tell bytes allocated; it knows allocations.\n",
+            "mallow: f1 does not contain bytes allocated; it contains allocations.\n",
         ),
     ] {
         let (code, out, said) = mallow(folder.path(), line);
@@ -137,7 +140,7 @@ fn an_export_holds_no_metric_that_is_not_told() {
     ] {
         let (code, out, said) = mallow(folder.path(), &format!("export f1 -f {format} -o out.{format}"));
         let sentence = format!(
-            "mallow: cannot export f1: a {format} file needs {needed}, and the profile does not tell that.\n"
+            "mallow: cannot export f1: a {format} file needs {needed}, and the profile does not contain that.\n"
         );
         assert!(code == Some(2) && out.is_empty() && said.ends_with(&sentence), "{format}: {said}");
         assert!(!folder.path().join(format!("out.{format}")).exists(), "{format}");

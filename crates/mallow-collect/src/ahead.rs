@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn each_address_is_looked_up_once_in_the_module_of_its_time() {
+    fn each_address_is_resolved_once_in_the_module_of_its_generation() {
         let (_sender, news) = channel();
         let mut worker = Worker::of(news);
         let new = |process, modules: &[MappedModule], addresses: &[SymbolKey]| New {
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn the_thread_looks_up_what_it_is_told_and_ends_with_the_recording() {
+    fn the_thread_resolves_addresses_and_ends_with_the_recording() {
         let (answered, answers) = channel();
         let look_ahead: ResolveAhead = Box::new(move |module: &Module, svmas: &[u64]| {
             let _ = answered.send((module.path.clone(), svmas.to_vec()));

@@ -98,7 +98,7 @@ fn alloc(address: u64, node: u32) -> [u64; 2] {
 const LONG: Duration = Duration::from_secs(10);
 
 #[test]
-fn blocks_that_no_memory_has_room_for_are_given_up() {
+fn a_process_that_claims_more_blocks_than_its_memory_holds_is_dropped() {
     let mut liar = Liar::new(None);
     let blocks =
         |from: u64, to: u64| -> Vec<u64> { (from..to).flat_map(|at| alloc(at << 20, NODE_ROOT)).collect() };
@@ -112,7 +112,7 @@ fn blocks_that_no_memory_has_room_for_are_given_up() {
 
 /// A program may have many processes of which each has a little.
 #[test]
-fn what_ended_ones_have_left_counts_as_well() {
+fn memory_held_for_ended_processes_counts() {
     let mut liar = Liar::new(None);
     let mut budget = Budget::default();
     budget.judge(std::slice::from_mut(&mut liar.process));
@@ -123,7 +123,7 @@ fn what_ended_ones_have_left_counts_as_well() {
 }
 
 #[test]
-fn who_becomes_another_program_without_end_is_left_and_not_heard_again() {
+fn a_process_that_execs_endlessly_is_dropped_for_good() {
     let mut liar = Liar::new(None);
     let mut budget = Budget::default();
     (0..IMAGES_MAX).for_each(|_| budget.note_replaced(&mut liar.process));
@@ -140,7 +140,7 @@ fn who_becomes_another_program_without_end_is_left_and_not_heard_again() {
 }
 
 #[test]
-fn a_stack_deeper_than_any_is_not_followed_to_its_end() {
+fn an_absurdly_deep_stack_is_not_followed_to_its_end() {
     let mut liar = Liar::new(None);
     for id in 0..200_000u32 {
         liar.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), u64::from(id) + 2);
@@ -152,7 +152,7 @@ fn a_stack_deeper_than_any_is_not_followed_to_its_end() {
 
 /// Each event has a pair of its own, and all of them the same two deep stacks.
 #[test]
-fn a_pass_over_deep_pairs_is_cut() {
+fn a_pass_over_deep_pairs_of_stacks_is_bounded() {
     const DEEP: u32 = 30_000;
     const PAIRS: u32 = 2_000;
     let mut liar = Liar::new(None);
@@ -179,7 +179,7 @@ fn a_pass_over_deep_pairs_is_cut() {
 
 /// Short records that each stand for one with the longest path that there is.
 #[test]
-fn a_log_that_names_a_module_again_and_again_is_not_copied_again_and_again() {
+fn a_log_that_repeats_a_module_does_not_multiply_its_memory() {
     let mut liar = Liar::new(None);
     let path = [b'/'; 4096];
     let fixed = size_of::<ModuleRecord>();
@@ -203,7 +203,7 @@ fn a_log_that_names_a_module_again_and_again_is_not_copied_again_and_again() {
 
 /// Time stands still, so no end waits too long for its allocation.
 #[test]
-fn ends_of_unknown_blocks_do_not_gather() {
+fn pending_frees_are_bounded() {
     let mut liar = Liar::new(None);
     let words: Vec<u64> = (1..1_000_000u64).map(|at| event::word0(Kind::Free, at * 16, 0)).collect();
     assert!(liar.write(&words) < LONG);
@@ -215,7 +215,7 @@ fn ends_of_unknown_blocks_do_not_gather() {
 }
 
 #[test]
-fn regions_upon_each_other_are_too_many_at_some_number() {
+fn nested_regions_are_bounded() {
     let mut liar = Liar::new(Some(Counted::default()));
     let mark = |what: Mark| [event::word0(Kind::Mark, 0, 0), event::word1(0, what as u32)];
     liar.write(&mark(Mark::Begin));

@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_of_ended_threads_are_given_back_when_they_are_read_up() {
+    fn channels_of_ended_threads_are_released_when_read() {
         let memory = SharedMemory::new(4);
         let ended = ended_tid();
         memory.own(0, std::process::id(), 1);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_id_in_use_again_keeps_only_the_channel_taken_last() {
+    fn a_reused_thread_id_keeps_only_its_latest_channel() {
         let memory = SharedMemory::new(3);
         let living = std::process::id();
         memory.own(0, living, 9);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_channel_that_is_being_taken_is_left_alone() {
+    fn a_channel_that_is_being_claimed_is_not_released() {
         let memory = SharedMemory::new(1);
         memory.own(0, NOBODY, 7);
         recycle(&memory.map(), std::process::id(), |_, _| true);
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn thread_ids_of_another_pid_namespace_say_nothing() {
+    fn thread_ids_of_another_pid_namespace_release_no_channel() {
         let memory = SharedMemory::new(1);
         memory.own(0, ended_tid(), 1);
         recycle(&memory.map(), std::process::id() + 1, |_, _| true);
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_id_that_cannot_be_one_is_nobody_alive() {
+    fn an_invalid_thread_id_counts_as_ended() {
         let memory = SharedMemory::new(1);
         memory.own(0, u32::MAX, 1);
         recycle(&memory.map(), std::process::id(), |_, _| true);

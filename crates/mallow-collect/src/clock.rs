@@ -135,7 +135,7 @@ mod tests {
 
     /// A counter of 2 ticks a nanosecond; the second of two notes that follow each other closely was interrupted between its readings.
     #[test]
-    fn notes_close_together_do_not_bend_the_line() {
+    fn clock_readings_close_together_do_not_distort_the_rate() {
         let mut clock = Clock::at(Instant::now(), Note { tsc: 1_000, ns: 0 });
         let tsc_of = |ns: u64| 1_000 + 2 * ns;
         for ns in [1_500_000, 3_000_000] {

@@ -43,7 +43,7 @@ mod tests {
     use std::ffi::OsString;
 
     #[test]
-    fn a_program_keeps_its_name_with_its_blanks_and_loses_what_it_was_told() {
+    fn without_arguments_a_command_line_is_the_program_name_only() {
         let sent = b"/opt/an app\0--password\0secret\0";
         assert_eq!(CommandLines::Whole.of_process(sent), "/opt/an app --password secret");
         assert_eq!(CommandLines::ProgramsAlone.of_process(sent), "/opt/an app");

@@ -73,7 +73,7 @@ mod tests {
     use std::os::fd::AsRawFd;
 
     #[test]
-    fn what_was_opened_between_two_looks_is_found_whoever_opened_it() {
+    fn descriptors_opened_between_two_snapshots_are_found() {
         let pid = std::process::id();
         let mut descriptors = Descriptors::default();
         descriptors.opened(0, StackId(9));

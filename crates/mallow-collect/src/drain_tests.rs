@@ -60,7 +60,7 @@ fn tail(memory: &SharedMemory, channel: usize) -> u64 {
 
 /// What a call that was left by a jump leaves behind is passed over, and a length that cannot be is no way out of the ring.
 #[test]
-fn skipped_words_are_no_events_and_no_damage() {
+fn skip_records_are_neither_events_nor_damage() {
     let memory = SharedMemory::new(1);
     memory.alloc(0, 10, 0x1000, 8, NODE_ROOT);
     // Three words of which the last two were never written, as `mallow_recorder::ring` closes them.
@@ -102,7 +102,7 @@ fn stamps_decide_the_order_over_all_channels() {
 
 /// Records without a stamp are read as those with the stamp of the one before them, in the next pass too.
 #[test]
-fn events_without_a_stamp_stand_behind_the_one_before_them() {
+fn events_without_a_stamp_have_the_time_of_the_event_before() {
     let memory = SharedMemory::new(2);
     memory.alloc(0, 100, 0x1000, 8, NODE_ROOT);
     memory.free(0, 0, 0x1000);
@@ -121,7 +121,7 @@ fn events_without_a_stamp_stand_behind_the_one_before_them() {
 }
 
 #[test]
-fn events_after_the_moment_stay_and_the_tail_says_so() {
+fn events_after_the_cut_stay_in_the_ring() {
     let memory = SharedMemory::new(2);
     memory.alloc(0, 100, 0x1000, 8, NODE_ROOT);
     memory.alloc(0, 300, 0x2000, 8, NODE_ROOT);
@@ -137,7 +137,7 @@ fn events_after_the_moment_stay_and_the_tail_says_so() {
 }
 
 #[test]
-fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
+fn a_ring_wraps_around_and_releases_space_while_read() {
     let memory = SharedMemory::new(1);
     let mut reading = Reading::new(1);
     let time = event::time_word(5);
@@ -158,7 +158,7 @@ fn a_ring_is_read_around_its_end_and_space_comes_back_on_the_way() {
 }
 
 #[test]
-fn a_record_that_is_not_whole_waits_for_its_rest() {
+fn an_incomplete_record_is_read_in_a_later_pass() {
     let memory = SharedMemory::new(1);
     memory.push(0, &[event::time_word(5), event::word0(Kind::Alloc, 0x1000, 8)]);
     let mut reading = Reading::new(1);
@@ -169,7 +169,7 @@ fn a_record_that_is_not_whole_waits_for_its_rest() {
 }
 
 #[test]
-fn what_is_no_record_is_skipped_to_the_head_and_counted() {
+fn invalid_words_are_skipped_to_the_head_and_counted() {
     let memory = SharedMemory::new(1);
     memory.alloc(0, 5, 0x1000, 8, NODE_ROOT);
     memory.push(0, &[0xdead_beef_dead_bee0; 100]);
@@ -181,7 +181,7 @@ fn what_is_no_record_is_skipped_to_the_head_and_counted() {
 }
 
 #[test]
-fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
+fn an_absurd_time_stamp_does_not_block_its_thread() {
     let memory = SharedMemory::new(1);
     memory.alloc(0, (1 << 60) - 1, 0x1000, 8, NODE_ROOT);
     let mut reading = Reading::new(1);
@@ -191,7 +191,7 @@ fn a_stamp_of_years_ahead_does_not_stop_its_thread() {
 }
 
 #[test]
-fn of_a_head_that_runs_away_one_ring_is_read_in_each_pass() {
+fn a_runaway_head_costs_at_most_one_ring_per_pass() {
     let memory = SharedMemory::new(1);
     memory.map().channel(0).head.store(u64::MAX, Ordering::Relaxed);
     let mut reading = Reading::new(1);
@@ -248,7 +248,7 @@ fn module_records_of_absurd_lengths_end_the_log() {
 
 /// A signal handler jumped out of the program's code while a record was written: what stands behind it is read when the process has ended.
 #[test]
-fn a_record_that_nobody_fills_is_passed_over() {
+fn a_record_that_is_never_filled_is_skipped_at_the_end() {
     let memory = SharedMemory::new(1);
     let mapping = memory.map();
     mapping.header().modules_reserved.store(64 + 48, Ordering::Relaxed);

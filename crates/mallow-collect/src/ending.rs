@@ -96,7 +96,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn statuses_and_signals_are_told_apart() {
+    fn exit_statuses_and_signals_are_distinguished() {
         assert_eq!(from_wait_status(7 << 8), Exit::Status(7));
         assert_eq!(from_wait_status(9), Exit::Signal(9));
         assert_eq!(from_wait_status(11 | 0x80), Exit::Signal(11));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_was_started_by_us_is_killed() {
+    fn only_descendants_are_killed() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         let peer = Peer::of_pid(child.id());
         assert!(peer.kill());

@@ -102,12 +102,12 @@ impl HeapSource {
             )),
             HeapSource::OwnAllocator(own) => Some(own.sentence(pid)),
             HeapSource::Managed { runtime } => Some(format!(
-                "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come by malloc: {resident} were \
+                "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come from malloc: {resident} were \
                  resident there, and {recorded} at most were recorded"
             )),
             HeapSource::Unexplained => Some(format!(
-                "process {pid}: {resident} of its memory did not come by malloc, by which it had {recorded} at most: it has an \
-                 allocator of its own, or takes memory from the kernel itself, so its figures are not those of its heap"
+                "process {pid}: {resident} of its memory did not come from malloc, from which it had {recorded} at most: it has an \
+                 allocator of its own, or takes memory from the kernel itself, so its metrics are not those of its heap"
             )),
         }
     }
@@ -124,13 +124,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_that_nothing_explains_is_no_mallocs() {
+    fn unexplained_memory_is_reported_as_not_from_malloc() {
         assert_eq!(of(13 * MIB, 10_000, 1), HeapSource::Unexplained);
         assert_eq!(of(1000 * MIB, 100 * MIB, 1), HeapSource::Unexplained);
     }
 
     #[test]
-    fn little_memory_and_what_an_allocator_keeps_are_explained() {
+    fn small_amounts_and_allocator_overhead_are_not_reported() {
         assert_eq!(of(7 * MIB, 0, 1), HeapSource::Malloc);
         // A heap that was freed and is kept, one that is fragmented, and arenas of threads that ran one after
         // another.
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn names_decide_alone_and_a_runtime_only_where_memory_asks() {
+    fn allocator_symbols_decide_alone_and_runtimes_only_with_unexplained_memory() {
         let metrics = HeapMetrics::default();
         let own = OwnAllocator { name: "mimalloc".to_owned(), library: None, why: NotSeen::NotLookedAt };
         assert!(heap_source(&metrics, Some(own), Some("Go")).is_blind());

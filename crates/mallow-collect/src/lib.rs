@@ -22,7 +22,6 @@ mod clock;
 mod collector;
 mod command_lines;
 mod descriptors;
-mod door;
 mod drain;
 #[cfg(test)]
 mod drain_tests;
@@ -53,6 +52,7 @@ mod patching;
 mod peer;
 mod planner;
 mod poll_backoff;
+mod private_socket;
 mod process;
 mod process_writer;
 mod profile;

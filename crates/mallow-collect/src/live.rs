@@ -129,7 +129,7 @@ impl LiveBlocks {
     #[cold]
     fn add_page(&mut self, page: u64) -> u32 {
         if self.leaves.len() - self.spare.len() >= self.limit {
-            self.take_back();
+            self.release_empty();
         }
         let of_page = Use { page, count: 0 };
         let leaf = match self.spare.pop() {
@@ -149,7 +149,7 @@ impl LiveBlocks {
 
     /// Releases the leaves of pages without live blocks. Until then a page keeps its leaf: programs come back to the
     /// pages that they emptied.
-    fn take_back(&mut self) {
+    fn release_empty(&mut self) {
         for leaf in 0..self.leaves.len() as u32 {
             let Use { page, count } = self.uses[leaf as usize];
             if count == 0 && self.regions.leaf(page) == Some(leaf) {
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn ways_to_a_region_are_short() {
+    fn look_ups_of_a_region_take_few_probes() {
         let mut regions = Regions::new();
         let numbers: Vec<u64> = (0..5_000).flat_map(|i| [0x5_5555 + i, 0x7ff_ff00 + i * 8]).collect();
         numbers.iter().for_each(|number| regions.set(number * REGION_PAGES as u64, 1));

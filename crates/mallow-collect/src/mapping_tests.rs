@@ -40,7 +40,7 @@ fn only_memory_that_keeps_its_length_is_mapped() {
 
 /// A program that changes a path between the look at its bytes and their use must not make a `String` of what is no UTF-8.
 #[test]
-fn what_changes_while_it_is_read_is_read_once() {
+fn memory_that_changes_while_it_is_read_is_copied_once() {
     let memory = SharedMemory::new(1);
     let path = [b'a'; 4096];
     let record_bytes = size_of::<ModuleRecord>() + path.len();

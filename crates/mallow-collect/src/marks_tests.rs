@@ -93,7 +93,7 @@ fn a_descriptor_belongs_to_the_regions_in_which_it_was_opened_in_whichever_order
 }
 
 #[test]
-fn a_told_value_is_of_the_run_that_its_thread_ended_last() {
+fn a_reported_value_belongs_to_the_last_run_of_its_thread() {
     let mut program = Program::new();
     program.tell(THREAD, "early", 1);
     program.mark(Mark::Begin, "a");

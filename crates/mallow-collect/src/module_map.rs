@@ -83,7 +83,7 @@ mod tests {
     /// Tens of thousands of overlapping modules, and as many addresses: checking each module for each address would
     /// take a minute.
     #[test]
-    fn modules_upon_each_other_cost_no_more_than_others() {
+    fn overlapping_modules_cost_no_more_than_others() {
         const COUNT: u64 = 40_000;
         let modules: Vec<MappedModule> = (0..COUNT).map(|at| module((at, 2 * COUNT - 2 * at, at))).collect();
         let map = ModuleMap::of(&modules);
@@ -97,7 +97,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_address_has_the_module_that_a_look_at_all_of_them_finds(
+        fn look_ups_agree_with_a_linear_search(
             modules in vec((0..40u64, 0..20u64, 0..6u64).prop_map(module), 0..30),
         ) {
             let map = ModuleMap::of(&modules);

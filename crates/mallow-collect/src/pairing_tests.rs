@@ -256,7 +256,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn events_in_order_give_the_truth(program in program()) {
+    fn events_in_order_yield_the_expected_totals(program in program()) {
         let folded = paired(program.events.iter().copied());
         prop_assert_eq!(without_peak(folded.totals), program.totals());
         prop_assert_eq!(folded.frees_unmatched, program.unmatched);
@@ -264,7 +264,7 @@ proptest! {
     }
 
     #[test]
-    fn neighbours_that_changed_places_give_the_same_totals(
+    fn swapped_neighbours_yield_the_same_totals(
         program in program(), coins in vec(any::<bool>(), 1..50),
     ) {
         let folded = paired(swapped(&program.events, &coins));
@@ -334,7 +334,7 @@ fn a_block_whose_free_went_unseen_does_not_shift_the_frees_behind_it() {
 }
 
 #[test]
-fn death_in_the_middle_of_a_realloc_leaves_the_block_live() {
+fn a_process_killed_in_realloc_leaves_the_block_live() {
     let folded =
         paired([(0, 10, Seen::Alloc { address: HERE, size: 40 }), (0, 11, Seen::Begin { address: HERE })]);
     assert_eq!((folded.totals.leaked_blocks, folded.totals.leaked_bytes), (1, 40));
@@ -342,7 +342,7 @@ fn death_in_the_middle_of_a_realloc_leaves_the_block_live() {
 }
 
 #[test]
-fn a_realloc_whose_end_was_lost_gives_its_block_back() {
+fn a_realloc_whose_end_was_lost_leaves_its_block_live() {
     let folded = paired([
         (0, 10, Seen::Alloc { address: HERE, size: 40 }),
         (0, 11, Seen::Begin { address: HERE }),

@@ -66,7 +66,7 @@ fn check_static(program: &Path) -> Result<(), LaunchError> {
 const NO_NAMES: &str = "it has no names of functions that allocate (it is stripped, or has none), by which alone they could be found; keep its \
     symbols (no -s, no strip), or put its debug file where debuggers look for it";
 
-const GO: &str = "Go keeps its objects in a heap of its own, which does not come by malloc, and nothing else allocates in it; record one that \
+const GO: &str = "Go keeps its objects in a heap of its own, which does not come from malloc, and nothing else allocates in it; record one that \
     is built with cgo, or use runtime/pprof";
 
 /// The programs that a command names.

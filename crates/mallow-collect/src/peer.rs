@@ -103,7 +103,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn who_connected_is_known_by_either_way() {
+    fn a_peer_is_identified_by_pidfd_and_by_pid() {
         let (ours, _theirs) = UnixStream::pair().unwrap();
         let connection = OwnedFd::from(ours);
         let me = std::process::id();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_and_its_children_are_descendants_and_nobody_else_is() {
+    fn only_children_and_grandchildren_are_descendants() {
         let mut child = Command::new("sh")
             .args(["-c", "sleep 100 & echo $!; wait"])
             .stdout(Stdio::piped())

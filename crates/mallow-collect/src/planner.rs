@@ -8,7 +8,7 @@
 mod connection;
 mod unseen;
 
-use crate::door::OwnDoor;
+use crate::private_socket::PrivateSocket;
 use connection::Connection;
 use mallow_wire::plan_request::PATH_END;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -28,7 +28,7 @@ pub(crate) struct Planner {
 /// The listening socket for requests.
 #[derive(Debug)]
 struct Desk {
-    door: Arc<OwnDoor>,
+    socket: Arc<PrivateSocket>,
     token: [u8; 16],
     connections: Vec<Connection>,
     unseen: Vec<UnseenLibrary>,
@@ -42,13 +42,13 @@ const UNSEEN_MAX: usize = 256;
 impl Planner {
     /// Starts to answer beside the session's own socket. `None` if the system has no thread or no socket left: then
     /// only functions that were planned before the start are patched.
-    pub(crate) fn start(beside: &OwnDoor, token: [u8; 16]) -> Option<Planner> {
-        let door = Arc::new(beside.beside(PATH_END)?);
+    pub(crate) fn start(beside: &PrivateSocket, token: [u8; 16]) -> Option<Planner> {
+        let socket = Arc::new(beside.beside(PATH_END)?);
         let over = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
-        let desk = Desk { door: Arc::clone(&door), token, connections: Vec::new(), unseen: Vec::new() };
+        let desk = Desk { socket: Arc::clone(&socket), token, connections: Vec::new(), unseen: Vec::new() };
         let desk = Arc::new(Mutex::new(desk));
         let (its_desk, its_over) = (Arc::clone(&desk), Arc::clone(&over));
-        let serve = move || serve(&its_desk, &door, &its_over);
+        let serve = move || serve(&its_desk, &socket, &its_over);
         std::thread::Builder::new().name("plans".into()).spawn(serve).ok()?;
         Some(Planner { desk, over })
     }
@@ -69,14 +69,14 @@ impl Drop for Planner {
 }
 
 /// Waits for questions until it is over.
-fn serve(desk: &Mutex<Desk>, door: &OwnDoor, over: &OwnedFd) {
+fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, over: &OwnedFd) {
     loop {
         let sockets: Vec<Arc<OwnedFd>> = {
             let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
             desk.attend();
             desk.connections.iter().map(|connection| Arc::clone(&connection.socket)).collect()
         };
-        let mut polled = vec![PollFd::new(over, PollFlags::IN), PollFd::new(&door.socket, PollFlags::IN)];
+        let mut polled = vec![PollFd::new(over, PollFlags::IN), PollFd::new(&socket.socket, PollFlags::IN)];
         polled.extend(sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
         match poll(&mut polled, None) {
             Ok(_) if polled[0].revents().is_empty() => {}
@@ -89,7 +89,8 @@ fn serve(desk: &Mutex<Desk>, door: &OwnDoor, over: &OwnedFd) {
 impl Desk {
     /// Processes messages that have arrived.
     fn attend(&mut self) {
-        while let Ok(socket) = accept_with(&self.door.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        while let Ok(socket) = accept_with(&self.socket.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+        {
             if self.connections.len() == CONNECTIONS_MAX {
                 self.connections.remove(0);
             }

@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_very_many_stacks_those_that_matter_are_named_and_sums_stay_whole() {
+    fn only_the_largest_of_many_stacks_are_symbolized_and_sums_are_complete() {
         let metrics = |allocations: u64, remaining_blocks: u64| RegionMetrics {
             allocations,
             bytes: allocations * 10,

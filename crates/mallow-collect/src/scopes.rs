@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_its_scopes_whoever_frees_it_and_others_count_nowhere() {
+    fn a_block_belongs_to_the_scope_that_allocated_it() {
         let mut scopes = begun();
         scopes.enter(1, ONE);
         scopes.enter(2, OTHER);
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_scope_within_counts_and_the_one_around_it_goes_on_behind_it() {
+    fn an_inner_scope_counts_and_the_outer_one_continues_after_it() {
         let mut scopes = begun();
         scopes.enter(1, ONE);
         scopes.enter(2, ONE);
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_moves_is_born_where_it_is_moved() {
+    fn a_reallocated_block_belongs_to_the_scope_of_its_realloc() {
         let mut scopes = begun();
         scopes.enter(1, ONE);
         scopes.born(ONE, BlockId(0), HERE, 10, 1);

@@ -6,10 +6,10 @@
 //! started by it.
 
 use crate::command_lines::CommandLines;
-use crate::door::{OwnDoor, is_equal, listening};
 use crate::error::CollectError;
 use crate::peer::Peer;
 use crate::planner::Planner;
+use crate::private_socket::{PrivateSocket, is_equal, listening};
 use mallow_base::hex;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Session {
     /// None where there is no folder for it.
-    own: Option<OwnDoor>,
+    own: Option<PrivateSocket>,
     /// Answers requests, beside the own socket.
     planner: Option<Planner>,
     /// The socket with the abstract name.
@@ -89,7 +89,8 @@ impl Session {
         let token: [u8; 16] = token.try_into().map_err(|_| odd("draw a session token"))?;
         let socket = listening(|socket| bind(socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?))
             .map_err(refused("open a socket for the recorded processes"))?;
-        let own = mallow_launch::own_folder().and_then(|folder| OwnDoor::open(&folder, &hex(label), ""));
+        let own =
+            mallow_launch::own_folder().and_then(|folder| PrivateSocket::open(&folder, &hex(label), ""));
         let planner = own.as_ref().and_then(|own| Planner::start(own, token));
         Ok(Session {
             own,
@@ -310,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_token_or_version_is_a_stranger() {
+    fn a_wrong_token_or_version_is_rejected() {
         let mut session = Session::open(CommandLines::Whole).unwrap();
         let right = Handshake {
             magic: HANDSHAKE_MAGIC,
@@ -335,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn who_connects_and_says_nothing_keeps_nobody_waiting() {
+    fn a_silent_connection_delays_no_registration() {
         let mut session = Session::open(CommandLines::Whole).unwrap();
         let silent = connected(&session);
         assert!(session.accept_last().is_empty());
@@ -348,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_of_silent_ones_is_given_up_and_the_others_come_a_few_at_a_time() {
+    fn silent_connections_are_closed_and_registrations_are_accepted_in_batches() {
         let mut session = Session::open(CommandLines::Whole).unwrap();
         let silent: Vec<OwnedFd> = (0..3 * SILENT_MAX).map(|_| connected(&session)).collect();
         let speaking: Vec<OwnedFd> = (0..6).map(|_| connected(&session)).collect();
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crowd_before_the_abstract_name_stands_in_nobodys_way_at_the_file() {
+    fn a_flood_of_the_abstract_socket_does_not_delay_the_file_socket() {
         let mut session = Session::open(CommandLines::Whole).unwrap();
         let crowd: Vec<OwnedFd> = (0..1000).map(|_| connected(&session)).collect();
         for _ in 0..3 {
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_for_its_owner_and_goes_with_the_session() {
+    fn the_socket_file_is_private_and_removed_with_the_session() {
         use std::os::unix::fs::PermissionsExt;
         let session = Session::open(CommandLines::Whole).unwrap();
         let path = session.own.as_ref().unwrap().path.clone();
@@ -399,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn who_says_nothing_for_long_and_was_not_started_by_us_is_not_waited_for() {
+    fn a_silent_stranger_is_closed_after_a_timeout() {
         let mut session = Session::open(CommandLines::Whole).unwrap();
         let _stranger = connected(&session);
         assert!(session.accept_last().is_empty() && session.silent.len() == 1);

@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nodes_come_out_as_they_went_in_and_addresses_once(
+        fn nodes_round_trip_and_addresses_are_distinct(
             given in vec((0..20u64, any::<bool>(), 0..3u64, any::<u32>()), 0..200),
         ) {
             let nodes: Vec<StackNode> = given

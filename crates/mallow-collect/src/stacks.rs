@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_cut_open_and_its_nodes_are_met_once() {
+    fn a_cycle_of_nodes_is_broken() {
         let memory = SharedMemory::new(1);
         memory.node(1, node_key(0x100, false, 0), 3);
         memory.node(2, node_key(0x200, false, 0), 2);

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_registers_himself_later_is_the_program_whichever_is_heard_of_first() {
+    fn a_start_matches_the_process_that_registers_in_either_order() {
         assert!(
             after(|starts| {
                 starts.note(noted(7, 100, 0, "/a"));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_failed_is_none() {
+    fn a_failed_start_is_not_reported() {
         assert!(
             after(|starts| {
                 starts.note(noted(7, 100, 0, "/a"));
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn very_many_are_counted() {
+    fn many_unrecorded_programs_are_counted() {
         let told = after(|starts| {
             for pid in 0..3000 {
                 starts.note(noted(pid, 1, FOUND_STATIC, "/same"));

@@ -5,7 +5,7 @@ use crate::shared_memory::SharedMemory;
 use std::sync::atomic::AtomicU64;
 
 #[test]
-fn balances_that_were_not_published_are_part_of_the_sum() {
+fn unpublished_balances_are_part_of_the_sum() {
     let memory = SharedMemory::new(3);
     let mapping = memory.map();
     let set = |counter: &AtomicU64, value: i64| counter.store(value as u64, Ordering::Relaxed);

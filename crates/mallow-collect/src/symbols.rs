@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_and_modules_that_make_no_sense_have_names_too() {
+    fn invalid_addresses_and_modules_get_a_frame() {
         let module = MappedModule {
             path: "odd".into(),
             build_id: Vec::new(),

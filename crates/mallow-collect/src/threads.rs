@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn those_that_come_very_late_are_one() {
+    fn threads_beyond_the_limit_are_merged() {
         let mut threads = Threads::new(0, true);
         let last = (0..THREADS_MAX + 10).map(|tid| threads.meet(7, tid as u32)).last();
         assert_eq!(last, Some(ThreadIndex(THREADS_MAX as u32)));
@@ -81,14 +81,14 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_asks_who_they_are_a_channel_is_a_thread() {
+    fn without_thread_names_each_channel_is_one_thread() {
         let mut threads = Threads::new(0, false);
         assert_eq!([3, 3, 4].map(|channel| threads.meet(channel, 1)), [3, 3, 4].map(ThreadIndex));
         assert!(threads.named().is_empty());
     }
 
     #[test]
-    fn a_pass_looks_some_names_up() {
+    fn a_pass_reads_a_bounded_number_of_thread_names() {
         let pid = std::process::id();
         let mut threads = Threads::new(pid, true);
         threads.begin_pass();

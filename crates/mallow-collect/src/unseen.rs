@@ -91,5 +91,5 @@ pub(crate) fn loss(lost: EventsLost, pid: u32) -> Option<String> {
         EventsLost::Exactly(events) => format!("{events} events were"),
         EventsLost::Unknown => "an unknown number of events were".to_owned(),
     };
-    Some(format!("process {pid}: {how_many} not recorded, so its figures are too low"))
+    Some(format!("process {pid}: {how_many} not recorded, so its counts are too low"))
 }

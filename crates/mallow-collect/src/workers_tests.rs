@@ -100,7 +100,7 @@ fn processes_read_at_once_have_the_metrics_and_chunks_of_those_read_one_by_one()
 }
 
 #[test]
-fn each_item_is_taken_once_and_small_work_stays_on_its_thread() {
+fn each_item_is_processed_once_and_small_work_starts_no_thread() {
     for (threads, much) in [(1, 4), (2, 0), (2, 1), (2, 4), (4, 2), (8, 4)] {
         let mut items: Vec<(u64, u32)> = (0..20).map(|number| (number, 0)).collect();
         let here = thread::current().id();
@@ -118,7 +118,7 @@ fn each_item_is_taken_once_and_small_work_stays_on_its_thread() {
 }
 
 #[test]
-fn an_error_on_any_thread_is_the_answer() {
+fn an_error_on_any_thread_is_returned() {
     let mut items: Vec<u64> = (0..20).collect();
     for failing in [0, 19] {
         let outcome = Workers(4).sum(&mut items, 4, |item| match *item {

@@ -35,7 +35,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> 
     write_head(profile, out)?;
     for (index, point) in points.list.iter().enumerate() {
         let opening = if index == 0 { "[" } else { "," };
-        write_point(point, tells_lifetimes(&profile.known), opening, out)?;
+        write_point(point, has_lifetimes(&profile.known), opening, out)?;
     }
     writeln!(out, "{} ]", if points.list.is_empty() { " [" } else { "" })?;
     writeln!(out, ",\"ftbl\":")?;
@@ -75,7 +75,7 @@ fn says_something(totals: &SiteTotals) -> bool {
         || totals.live_bytes_max > 0
 }
 
-fn tells_lifetimes(known: &Availability) -> bool {
+fn has_lifetimes(known: &Availability) -> bool {
     known.peak || known.leaked || known.own_maximum || known.lifetimes
 }
 
@@ -92,7 +92,7 @@ fn write_head(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
         ([], Some(process)) => process.command.clone(),
         (words, _) => words.join(" "),
     };
-    let lifetimes = tells_lifetimes(&profile.known);
+    let lifetimes = has_lifetimes(&profile.known);
     writeln!(out, "{{\"dhatFileVersion\":2")?;
     writeln!(out, ",\"mode\":\"heap\",\"verb\":\"Allocated\"")?;
     writeln!(out, ",\"bklt\":{lifetimes},\"bkacc\":false")?;
@@ -138,7 +138,7 @@ fn warnings(profile: &Profile, merged: u64) -> Vec<String> {
             profile.processes.len()
         ));
     }
-    let lifetimes = tells_lifetimes(&known);
+    let lifetimes = has_lifetimes(&known);
     let unknown: Vec<&str> = [
         (lifetimes && !known.lifetimes, "lifetimes"),
         (lifetimes && !known.own_maximum, "own maxima"),

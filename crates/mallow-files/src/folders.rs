@@ -20,7 +20,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
     }
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() || found.uid() != user() {
-        return Err(denied(path, "belongs to somebody else, or is no folder"));
+        return Err(denied(path, "belongs to another user, or is no folder"));
     }
     if found.mode() & 0o022 != 0 {
         return Err(denied(path, "can be written by others"));
@@ -38,7 +38,7 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 pub fn check_ours(path: &Path) -> io::Result<()> {
     let found = fs::symlink_metadata(path)?;
     if !found.is_dir() || found.uid() != user() {
-        return Err(denied(path, "belongs to somebody else, or is no folder"));
+        return Err(denied(path, "belongs to another user, or is no folder"));
     }
     if found.mode() & 0o022 != 0 {
         return Err(denied(path, "can be written by others"));
@@ -69,7 +69,7 @@ fn above(path: &Path) -> impl Iterator<Item = &Path> {
 fn judged(folder: &Path, found: &Metadata, trusted: &[u32]) -> io::Result<()> {
     const STICKY: u32 = 0o1000;
     if !trusted.contains(&found.uid()) {
-        return Err(denied(folder, "belongs to somebody else"));
+        return Err(denied(folder, "belongs to another user"));
     }
     if found.mode() & 0o022 != 0 && found.mode() & STICKY == 0 {
         return Err(denied(folder, "can be written by others, who can replace what is in it"));
@@ -154,7 +154,7 @@ mod tests {
             return;
         }
         std::os::unix::fs::chown(&theirs, Some(65534), None).unwrap();
-        assert!(check_ours(&folder).unwrap_err().to_string().ends_with("theirs belongs to somebody else"));
+        assert!(check_ours(&folder).unwrap_err().to_string().ends_with("theirs belongs to another user"));
         assert!(check_ours(&theirs).is_err() && private_folder(&theirs).is_err());
     }
 }

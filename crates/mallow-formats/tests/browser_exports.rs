@@ -156,7 +156,7 @@ fn the_schema_check_can_fail() {
 fn folded_stacks_have_the_metric_that_was_asked_for() {
     let (text, warnings) = exported(&profile(), ExportFormat::Folded, Measure::Allocations);
     assert_eq!(text, "rows;main;parse;row<a:b> 10\nrows;main 1\nrows 2\n");
-    assert_eq!(warnings[0], "folded stacks have one figure without a unit; it is allocations");
+    assert_eq!(warnings[0], "folded stacks have one number without a unit; it is allocations");
     let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Peak);
     assert_eq!(text, "rows;main;parse;row<a:b> 300\nrows;main 64\n");
 }
@@ -194,7 +194,7 @@ fn what_is_not_known_is_told() {
     let mut profile = profile();
     profile.known = Availability { leaked: true, ..Availability::NOTHING };
     let (text, warnings) = exported(&profile, ExportFormat::Folded, Measure::Peak);
-    assert!(warnings[0].contains("does not tell the figure peak"), "{text} {warnings:?}");
+    assert!(warnings[0].contains("does not contain the metric peak"), "{text} {warnings:?}");
     let (text, _) = exported(&profile, ExportFormat::Speedscope, Measure::Peak);
     let document: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(document["profiles"].as_array().map(Vec::len), Some(1));

@@ -82,7 +82,7 @@ fn a_sample_is_scaled_as_pprof_scales_it() {
     assert!(imported.complete);
     assert_eq!(
         imported.warnings,
-        ["figures are estimates: the program's allocator looked at one allocation in about every 4096 bytes"]
+        ["metrics are estimates: the program's allocator sampled one allocation in about every 4096 bytes"]
     );
 }
 
@@ -95,7 +95,7 @@ fn a_sample_of_live_blocks_tells_no_allocations() {
     assert_eq!(imported.profile.totals().leaked_blocks, 52_434);
     assert_eq!(imported.profile.totals().leaked_bytes, 5_243_380);
     assert_eq!(imported.profile.totals().allocations, 0);
-    assert!(imported.warnings[1].contains("does not tell what was allocated"), "{:?}", imported.warnings);
+    assert!(imported.warnings[1].contains("does not contain what was allocated"), "{:?}", imported.warnings);
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn what_is_no_heap_profile_is_told() {
     for (text, expected) in [
         (
             "heap profile: 1: 2 [3: 4] @ growth\n",
-            "it is of the kind \"growth\", which does not tell what the program allocated",
+            "it is of the kind \"growth\", which does not contain what the program allocated",
         ),
         ("heap profile: 1: 2 [3: 4] @ heap_v2\n", "line 1: the sampling period"),
         ("heap profile: 1: 2\n", "line 1: heap profile: blocks: bytes [blocks: bytes] @ kind"),

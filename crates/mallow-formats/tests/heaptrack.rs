@@ -165,7 +165,7 @@ fn what_a_file_lacks_is_said() {
     }
     assert_eq!(
         warnings("steady-attached.zst"),
-        ["heaptrack was attached to a running process: what was allocated before is not in the figures"]
+        ["heaptrack was attached to a running process: what was allocated before is not in the metrics"]
     );
     assert_eq!(
         warnings("by-hand.v2.txt"),
@@ -179,7 +179,7 @@ fn what_a_file_lacks_is_said() {
             "the file does not end with the counts of strings and addresses that heaptrack writes last: the recording may have been \
              cut off, and blocks that were freed later stand as leaked",
             "1 free of blocks whose allocation is not in the file",
-            "1 allocation returned an address that was still in use, so a free is missing; the older block stands as leaked",
+            "1 allocation returned an address that was still in use, so a free is missing; the older block is shown as leaked",
         ]
     );
 }

@@ -66,7 +66,7 @@ fn each_line_is_scaled_by_its_own_mean() {
     assert_eq!(
         imported.warnings,
         [
-            "figures are estimates: jemalloc looked at one allocation in about every 16384 bytes",
+            "metrics are estimates: jemalloc sampled one allocation in about every 16384 bytes",
             "sizes are what jemalloc set aside, its size classes, and not what the program asked for",
         ]
     );

@@ -97,7 +97,7 @@ fn stacks_and_milliseconds_are_read() {
 fn pages_are_called_pages() {
     let Imported { profile, warnings, .. } = massif("massif/inlined_pages.txt");
     let sentence =
-        "the figures are pages taken from the kernel (--pages-as-heap) and not what malloc was asked for";
+        "the numbers are pages taken from the kernel (--pages-as-heap) and not requests to malloc";
     assert!(warnings.iter().any(|warning| warning == sentence), "{warnings:?}");
     let at_sites: u64 = profile.sites.iter().map(|site| site.totals.peak_bytes).sum();
     assert_eq!(at_sites, profile.totals().peak_bytes);
@@ -357,7 +357,7 @@ fn the_process_with_the_highest_peak_is_written() {
     assert_eq!(
         warnings,
         [
-            "a massif file tells of one process: the one with the highest peak is in it, pid 12, and 2 others are not",
+            "a massif file holds one process: the one with the highest peak is in it, pid 12, and 2 others are not",
             "times are cut to whole milliseconds",
         ]
     );

@@ -210,7 +210,7 @@ fn a_profile_without_metrics_is_not_written() {
     let error = write(&empty, ExportFormat::Speedscope, &options, &mut Vec::new()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "a speedscope file needs a figure by stack, and the profile does not tell that"
+        "a speedscope file needs a metric by stack, and the profile does not contain that"
     );
 }
 

@@ -72,7 +72,7 @@ fn folded_stacks_that_make_no_sense_are_told() {
     let comparison = error(b"main 1 2\nmain;work 3 4\n", Format::Folded);
     assert!(comparison.contains("it is a comparison"), "{comparison}");
     let fractions = read_as(b"main 1.5\nmain;a 2.0\n", Format::Folded).unwrap();
-    assert_eq!(fractions.warnings[1], "1 figures with a fraction were cut to whole numbers");
+    assert_eq!(fractions.warnings[1], "1 numbers with a fraction were truncated to whole numbers");
     let large = read_as(b"a 99999999999999999999\nb 1\n", Format::Folded).unwrap();
     assert_eq!(large.profile.totals().allocations, u64::MAX);
 }

@@ -69,7 +69,7 @@ fn the_file_byte_for_byte() {
 }
 
 #[test]
-fn what_was_written_is_read() {
+fn written_files_are_parsed_unchanged() {
     let baseline = sample();
     assert_eq!(Baseline::from_text(&baseline.to_text(), "b.json"), Ok(baseline));
     let plain = Baseline::from_text(TEXT, "b.json").expect("keys may be any text");
@@ -172,8 +172,8 @@ fn damaged_files_are_one_sentence_with_the_place() {
         assert_eq!(error, Err(sentence.to_owned()), "{text:?}");
     }
     let replaced = [
-        ("\"min\":1003", "\"min\":2000", "its figures of allocations contradict each other"),
-        ("\"at_min\":10", "\"at_min\":11", "its figures of allocations contradict each other"),
+        ("\"min\":1003", "\"min\":2000", "its metrics of allocations contradict each other"),
+        ("\"at_min\":10", "\"at_min\":11", "its metrics of allocations contradict each other"),
         ("\"outer\":1", "\"outer\":3", "site 2 shares 3 frames with the one before, which has 2"),
         ("KEY-grow KEY", "KEY-none KEY", "site 2 names the frame \"KEY-none\", which is not there"),
         ("\"ops\": 1000", "\"ops\": -1", "invalid value: integer `-1`, expected u64 (line 19, column 11)"),

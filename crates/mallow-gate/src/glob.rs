@@ -67,7 +67,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_is_the_same_as_trying_everything(glob in "[ab*?]{0,8}", text in "[ab]{0,10}") {
+        fn a_glob_agrees_with_exhaustive_matching(glob in "[ab*?]{0,8}", text in "[ab]{0,10}") {
             prop_assert_eq!(matches(&glob, &text), naive(glob.as_bytes(), text.as_bytes()));
         }
 

@@ -19,7 +19,7 @@ fn outcomes(results: &[TestResult]) -> Vec<(&str, Outcome)> {
 }
 
 #[test]
-fn nothing_seen_is_blind() {
+fn no_allocation_at_all_is_blind() {
     let mut results = vec![result("a", 5000, 0), result("b", 5000, 5000), result("c", 0, 0)];
     assert_eq!(mark_blind(&mut results), None);
     assert_eq!(outcomes(&results), [("a", Outcome::Blind), ("b", Outcome::Ok), ("c", Outcome::Ok)]);

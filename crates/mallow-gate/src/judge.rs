@@ -125,7 +125,9 @@ fn usable<'a>(
     }
     if !differences.is_empty() {
         let list = differences.join("; ");
-        measurement.notes.push(format!("Compared with a baseline of another environment, as told: {list}."));
+        measurement
+            .notes
+            .push(format!("Compared with a baseline of another environment, as requested: {list}."));
     }
     Some(baseline)
 }

@@ -22,7 +22,7 @@ fn of(result: &TestResult, metric: Metric) -> &Conclusion {
 }
 
 #[test]
-fn the_same_is_ok_and_says_nothing() {
+fn an_unchanged_test_is_ok_without_a_sentence() {
     let now = counts(Some(1000), &[74_000; 10]);
     let result = judged(&now, &now);
     assert_eq!((result.outcome, result.sentences.len()), (Outcome::Ok, 0));
@@ -37,7 +37,7 @@ fn the_same_is_ok_and_says_nothing() {
 }
 
 #[test]
-fn more_is_a_regression_with_the_site() {
+fn more_allocations_are_a_regression_with_their_site() {
     let result = judged(&counts(Some(1000), &[75_000; 10]), &counts(Some(1000), &[74_000; 10]));
     assert_eq!(result.outcome, Outcome::Regressed);
     assert_eq!(
@@ -54,7 +54,7 @@ fn more_is_a_regression_with_the_site() {
 }
 
 #[test]
-fn fewer_is_an_improvement_to_lock_in() {
+fn fewer_allocations_are_an_improvement() {
     let result = judged(&counts(Some(1000), &[73_000; 10]), &counts(Some(1000), &[74_000; 10]));
     assert_eq!(result.outcome, Outcome::Improved);
     assert_eq!(
@@ -66,7 +66,7 @@ fn fewer_is_an_improvement_to_lock_in() {
 }
 
 #[test]
-fn all_failures_are_told() {
+fn all_failures_are_reported() {
     let result =
         judged(&measurement(Some(1000), &[(75_000, 10); 10]), &measurement(Some(1000), &[(74_000, 0); 10]));
     assert_eq!(
@@ -80,7 +80,7 @@ fn all_failures_are_told() {
 }
 
 #[test]
-fn the_least_is_judged_when_a_run_was_disturbed() {
+fn the_minimum_is_judged_when_a_run_was_disturbed() {
     let mut runs = [74_000; 20];
     runs[7] = 80_000;
     let result = judged(&counts(Some(1000), &runs), &counts(Some(1000), &[74_000; 10]));
@@ -324,7 +324,7 @@ fn with_limits_a_baseline_that_cannot_be_used_is_a_note() {
 }
 
 #[test]
-fn numbers_are_whole() {
+fn numbers_are_printed_with_all_digits() {
     let texts: Vec<String> = [0, 999, 1000, 75_001, 1_234_567].into_iter().map(grouped).collect();
     assert_eq!(texts, ["0", "999", "1,000", "75,001", "1,234,567"]);
     assert_eq!(per_operation(10, 12, 1000), "+0.002");

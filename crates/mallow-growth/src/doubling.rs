@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_slows_down_is_not() {
+    fn growth_that_slows_down_is_not_doubling() {
         assert!(doubling(&series(|x| 1e6 * x.ln()), 4.0, 0.0).is_none());
         assert!(doubling(&series(|x| 1e4 * x.sqrt()), 4.0, 0.0).is_none());
         assert!(doubling(&series(|x| 1e7 * (1.0 - (-x / 20_000.0).exp())), 4.0, 0.0).is_none());

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_lifts_it() {
+    fn a_leak_raises_the_floor() {
         for phase in 0..27 {
             for leak in [4.0, 8.0, 122.0, -8.0] {
                 assert_eq!(stands(&window(leak, phase), 4.0), None, "{leak} {phase}");
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_has_no_floor() {
+    fn random_noise_has_no_floor() {
         let mixed = |seed: u64| {
             let seed = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
             let seed = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn few_observations_have_none() {
+    fn few_observations_have_no_floor() {
         assert_eq!(stands(&window(0.0, 0)[..17], 4.0), None);
         assert_eq!(stands(&[], 4.0), None);
     }

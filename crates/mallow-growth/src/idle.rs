@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn rest_one_step_and_little_are_none() {
+    fn idle_noise_and_single_steps_are_no_growth() {
         for bytes in [[7_000; 6], [0, 0, 0, 90_000, 90_000, 90_000], [0, 100, 200, 300, 400, 500]] {
             let found = idle(&evidence(&bytes, true), false, &Rules::default()).expect("six looks");
             assert!(!found.grows, "{bytes:?}");
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn resident_memory_needs_more() {
+    fn idle_growth_of_resident_memory_has_a_higher_threshold() {
         let rise = [0, 51_200, 102_400, 153_600, 204_800];
         assert!(!idle(&evidence(&rise, false), false, &Rules::default()).expect("five looks").grows);
         let rise = [0, 512_000, 1_024_000, 1_536_000, 2_048_000];

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_alone_names_nothing() {
+    fn noise_alone_lists_no_stack() {
         let seen = observations(20);
         // A hundred stacks of noise, from a generator with a full avalanche (SplitMix64's).
         let mixed = |seed: u64| {

@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_second_half_of_the_requests() {
+    fn the_window_is_the_last_half_of_the_requests() {
         assert_eq!(window(&run(0, 20)), 9..20);
         // 23,000 requests: half are reached between the eighth observation (11,000) and the ninth.
         assert_eq!(window(&run(3, 20)), 7..20);

@@ -37,7 +37,7 @@ fn verdict(evidence: &Evidence) -> Verdict {
 }
 
 #[test]
-fn a_still_program_is_clean_and_the_limit_of_sight_is_the_limit() {
+fn a_flat_program_is_clean_with_the_limit_as_detection_limit() {
     let conclusion = judged(&run(20, |_, _| ()));
     assert_eq!(conclusion.verdict, Verdict::Clean);
     assert_eq!(conclusion.detectable_per_request, Some(4.0));
@@ -246,7 +246,7 @@ fn wavering(fall: u64, by: u64) -> Evidence {
 }
 
 #[test]
-fn a_pass_needs_a_sight_that_is_asked_for() {
+fn a_pass_needs_the_requested_sensitivity() {
     let calm = judged(&wavering(0, 1_000));
     assert_eq!((calm.verdict, calm.detectable_per_request), (Verdict::Clean, Some(6.0)));
     // It falls, so nothing grows; but a leak of a kilobyte in each request would have been lost in it.
@@ -389,7 +389,7 @@ fn growth_with_time_is_told_from_growth_with_requests() {
 }
 
 #[test]
-fn a_fault_beyond_the_rules_makes_it_no_test() {
+fn a_fault_beyond_the_rules_makes_a_run_invalid() {
     let errors = |failed| Fault::Errors { failed, requests: 1_000, most: "status 500".to_owned() };
     let with = |fault| Evidence { faults: vec![fault], ..run(20, |_, _| ()) };
     assert_eq!(verdict(&with(errors(10))), Verdict::Clean);
@@ -476,7 +476,7 @@ proptest! {
 
     // A leak of the size that a clean run says it would have seen is never passed.
     #[test]
-    fn the_limit_of_sight_holds(noise in prop::collection::vec(0..20_000_u64, 20..81)) {
+    fn the_detection_limit_holds(noise in prop::collection::vec(0..20_000_u64, 20..81)) {
         let iterations = noise.len() as u64;
         let level = |i: u64| MIB + noise[i as usize - 1];
         let conclusion = judged(&run(iterations, |i, seen| seen.live_bytes = Some(level(i))));
@@ -490,7 +490,7 @@ proptest! {
 
     // Nor is one beside the heap, of the size that is told of resident memory.
     #[test]
-    fn the_limit_of_sight_beside_the_heap_holds(noise in prop::collection::vec(0..300_000_u64, 20..81)) {
+    fn the_detection_limit_outside_the_heap_holds(noise in prop::collection::vec(0..300_000_u64, 20..81)) {
         let iterations = noise.len() as u64;
         let held = |leak: u64| {
             run(iterations, |i, seen| {

@@ -223,7 +223,7 @@ impl<'a> EventsJson<'a> {
             }),
             histogram: shows.histograms.map(|found| HistogramJson {
                 sizes: buckets(&found.sizes),
-                lifetimes_us: found.tells_lifetimes.then(|| buckets(&found.lifetimes)),
+                lifetimes_us: found.has_lifetimes.then(|| buckets(&found.lifetimes)),
                 never_freed_blocks: found.never_freed.blocks,
                 never_freed_bytes: found.never_freed.bytes,
             }),

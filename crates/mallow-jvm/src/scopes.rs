@@ -251,7 +251,7 @@ mod tests {
 
     /// As HotSpot's own notes give them.
     #[test]
-    fn numbers_have_the_bytes_that_they_need() {
+    fn compressed_numbers_have_their_documented_lengths() {
         let of = |bytes: &[u8], lowest: u32| {
             let mut rest = bytes;
             let found = number(&mut rest, lowest);

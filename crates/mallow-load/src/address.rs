@@ -140,13 +140,13 @@ fn resolve(host: &str, default: u16, allow_remote: bool) -> Result<SocketAddr, U
         Some(address) => vec![(loopback_of_all(address), port).into()],
         None => (name, port)
             .to_socket_addrs()
-            .map_err(|error| Unusable::Bad(format!("'{name}' stands for no address: {error}")))?
+            .map_err(|error| Unusable::Bad(format!("'{name}' is not the name of an address: {error}")))?
             .collect(),
     };
     addresses.sort_by_key(SocketAddr::is_ipv6);
     let wanted = addresses.iter().find(|address| allow_remote || address.ip().to_canonical().is_loopback());
     wanted.copied().ok_or(if addresses.is_empty() {
-        Unusable::Bad(format!("'{name}' stands for no address"))
+        Unusable::Bad(format!("'{name}' is not the name of an address"))
     } else {
         Unusable::Remote
     })

@@ -83,7 +83,7 @@ fn sentence(errno: Option<i32>, paranoid: Option<i32>, is_filtered: bool, pid: O
             paranoid.unwrap_or_default()
         ),
         (Some(EACCES | EPERM), _) if pid.is_some() => {
-            "the process belongs to somebody else; run mallow as its user, or with sudo".to_owned()
+            "the process belongs to another user; run mallow as its user, or with sudo".to_owned()
         }
         (Some(EACCES | EPERM), _) => {
             "the system does not allow it; run mallow with sudo, or give it the capability CAP_PERFMON".to_owned()
@@ -103,7 +103,7 @@ mod tests {
         let cases = [
             (Some(13), Some(3), false, None, "sudo sysctl kernel.perf_event_paranoid=2"),
             (Some(1), Some(2), true, None, "seccomp"),
-            (Some(13), Some(2), false, Some(1), "belongs to somebody else"),
+            (Some(13), Some(2), false, Some(1), "belongs to another user"),
             (Some(38), Some(2), false, None, "has no perf events"),
             (Some(2), None, false, None, "has no perf events"),
             (Some(13), Some(2), false, None, "CAP_PERFMON"),

@@ -99,7 +99,7 @@ impl AnyFile {
     pub fn keep_part(&mut self, part: &PartRequest) -> Result<(), Failure> {
         match self {
             AnyFile::Heap(file) => file.keep_part(part),
-            AnyFile::Cpu(file) if part.at.is_some() => Err(file.tells_no_memory("--at")),
+            AnyFile::Cpu(file) if part.at.is_some() => Err(file.has_no_heap_metrics("--at")),
             AnyFile::Cpu(file) => {
                 let PartRequest { from, to, ref filter, .. } = *part;
                 file.cut(&CpuWindow { from, to, filter: filter.clone(), process: None })
@@ -110,7 +110,7 @@ impl AnyFile {
 
 /// Returns the error for a query about time if the file is a heap profile.
 pub fn no_time(path: &Path, word: &str) -> Failure {
-    Failure::new(format!("{} tells what allocated and nothing of {word}.", path.display()))
+    Failure::new(format!("{} is a heap profile and has no {word}.", path.display()))
 }
 
 impl CpuFile {
@@ -129,7 +129,7 @@ impl CpuFile {
             .map(CpuMetric::word)
             .collect();
         let (path, subject) = (self.path.display(), mallow_stacks::Metric::subject(metric));
-        Err(Failure::new(format!("{path} does not tell {subject}; it knows {}.", known.join(", "))))
+        Err(Failure::new(format!("{path} does not contain {subject}; it contains {}.", known.join(", "))))
     }
 
     /// One side of a diff.
@@ -139,14 +139,14 @@ impl CpuFile {
     }
 
     /// The sentence for a question about what allocated.
-    pub fn tells_no_memory(&self, asked: &str) -> Failure {
+    pub fn has_no_heap_metrics(&self, asked: &str) -> Failure {
         let known: Vec<&str> = CpuMetric::ALL
             .into_iter()
             .filter(|metric| self.profile.known.knows(*metric))
             .map(CpuMetric::word)
             .collect();
         Failure::new(format!(
-            "{} tells where time went and not what allocated, so {asked} means nothing there; it knows {}.",
+            "{} is a CPU profile and not a heap profile, so {asked} means nothing there; it contains {}.",
             self.path.display(),
             known.join(", ")
         ))
@@ -182,7 +182,7 @@ impl CpuFile {
         let path = self.path.display();
         if self.profile.samples.is_empty() {
             return Err(Failure::new(format!(
-                "{path} tells sums by stack and not when samples were taken, so no part of its time can be shown."
+                "{path} has sums by stack and no times of samples, so no part of its time can be shown."
             )));
         }
         let pid =

@@ -49,7 +49,7 @@ pub(crate) fn event_report<'a>(
             ..EventReport::of(profile)
         });
     }
-    can_tell(document, asked)?;
+    check_available(document, asked)?;
     let read: Vec<ProcessIndex> =
         if only_timeline { longest.into_iter().collect() } else { processes.clone() };
     let plan = |process: &Process| Plan {
@@ -127,7 +127,7 @@ fn of_samples<'a>(
 
 /// Returns an error unless there are events that contain what is requested: heaptrack has no threads, does not
 /// distinguish `realloc`, and samples the clock every ten milliseconds.
-fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
+fn check_available(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure> {
     if !document.has_events() {
         return Err(without_events(document));
     }
@@ -137,7 +137,7 @@ fn can_tell(document: &ProfileFile, asked: &EventOptions) -> Result<(), Failure>
     let refused = |what: &str| {
         let (path, format) = (document.path.display(), document.format);
         Err(Failure::new(format!(
-            "{path} is a {format}, which does not tell {what}; record the program with mallow record."
+            "{path} is a {format}, which does not contain {what}; record the program with mallow record."
         )))
     };
     match asked {
@@ -155,17 +155,17 @@ pub(crate) fn without_events(document: &ProfileFile) -> Failure {
     let imported = document.profile.recording.counting_version == 0;
     Failure::new(match document.format {
         Format::Mallow if document.profile.known == Availability::NOTHING => {
-            format!("{path} ends or is damaged before its first events, so this cannot be told.")
+            format!("{path} ends or is damaged before its first events, so this is unknown.")
         }
         Format::Mallow if !imported => format!(
-            "{path} holds no events, only their sums, so this cannot be told; record again without --summary-only."
+            "{path} has no events, only their sums, so this is unknown; record again without --summary-only."
         ),
         Format::Mallow => format!(
-            "{path} came from another tool's file, which holds no events, so this cannot be told; record the program with \
+            "{path} came from another tool's file, which has no events, so this is unknown; record the program with \
              mallow record."
         ),
         format => format!(
-            "{path} is a {format} without events, so this cannot be told; record the program with mallow record."
+            "{path} is a {format} without events, so this is unknown; record the program with mallow record."
         ),
     })
 }

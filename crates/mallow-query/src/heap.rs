@@ -169,7 +169,7 @@ impl HeapFile {
         self.objects.is_comparable(&after.objects)?;
         if let Some(file) = [self, after].iter().find(|file| file.objects.snapshot.is_partial) {
             return Err(Failure::new(format!(
-                "{} names no roots, so it does not tell who holds what.",
+                "{} has no roots, so it does not show which objects hold which.",
                 file.objects.path.display()
             )));
         }

@@ -24,7 +24,7 @@ pub fn choose(
     preferred.into_iter().find(|measure| ignorant(*measure).is_none()).ok_or_else(|| {
         let names: Vec<String> = files.iter().map(|(path, _)| path.display().to_string()).collect();
         let all = if names.len() > 1 { "all tell" } else { "tells by stack" };
-        Failure::new(format!("there is no figure that {} {all}.", names.join(" and ")))
+        Failure::new(format!("there is no metric that {} {all}.", names.join(" and ")))
     })
 }
 
@@ -33,5 +33,5 @@ fn does_not_tell(path: &Path, profile: &Profile, measure: Measure) -> Failure {
     let known = Measure::ALL.iter().filter(|measure| measure.is_known(&profile.known));
     let words: Vec<&str> = known.map(|measure| measure.word()).collect();
     let knows = if words.is_empty() { String::from("nothing by stack") } else { words.join(", ") };
-    Failure::new(format!("{} does not tell {}; it knows {knows}.", path.display(), measure.subject()))
+    Failure::new(format!("{} does not contain {}; it contains {knows}.", path.display(), measure.subject()))
 }

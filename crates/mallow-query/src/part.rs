@@ -78,7 +78,7 @@ impl ProfileFile {
         let has_threads = self.profile.processes.iter().any(|process| !process.threads.is_empty());
         if expression.asks_for_threads() && !has_threads {
             return Err(Failure::new(format!(
-                "{} does not tell threads, which --filter asks for.",
+                "{} has no threads, which --filter requires.",
                 self.path.display()
             )));
         }
@@ -168,12 +168,10 @@ pub(crate) fn keep_wanted_time(
 ) -> Result<(), Failure> {
     let path = path.display();
     if expression.asks_for_sizes() {
-        return Err(Failure::new(format!(
-            "{path} tells where time went, which has no sizes for --filter to ask for."
-        )));
+        return Err(Failure::new(format!("{path} is a CPU profile, which has no sizes for --filter.")));
     }
     if expression.asks_for_threads() && profile.samples.is_empty() {
-        return Err(Failure::new(format!("{path} does not tell threads, which --filter asks for.")));
+        return Err(Failure::new(format!("{path} has no threads, which --filter requires.")));
     }
     let CpuProfile { stacks, processes, threads, samples, sites, .. } = &mut *profile;
     let names = processes.iter().map(|process| {

@@ -80,7 +80,7 @@ impl ProcessChoice {
         };
         let path = path.display();
         if candidates.is_empty() {
-            return Failure::new(format!("{path} has {asked}: it does not tell of any."));
+            return Failure::new(format!("{path} has {asked}: it contains none."));
         }
         Failure::new(format!("{path} has {asked}; it has {}.", listed(candidates)))
     }
@@ -217,6 +217,6 @@ mod tests {
         assert!(chosen("99").unwrap_err().starts_with("x.mallow has no process 99; it has 13 "));
         let nothing =
             ProcessChoice::Main.among(&[], Path::new("x")).map_err(|failure| failure.sentence().to_owned());
-        assert_eq!(nothing.unwrap_err(), "x has no process: it does not tell of any.");
+        assert_eq!(nothing.unwrap_err(), "x has no process: it contains none.");
     }
 }

@@ -7,7 +7,7 @@ use crate::{Input, Output, Plan, RunnerError, Runs, Shell, machine, processes, s
 use mallow_bench::{BenchCommand, Order, Run, Session, ShellCost, Stop, compare};
 use mallow_counters::{Refusal, usable};
 use mallow_launch::Interrupts;
-use mallow_stats::{Looks, is_precise};
+use mallow_stats::{Evaluations, is_precise};
 use regex::Regex;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -173,11 +173,11 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn looks(&self) -> Looks {
+    fn looks(&self) -> Evaluations {
         let comparisons = self.plan.commands.len().saturating_sub(1);
         match self.plan.runs {
-            Runs::Fixed(runs) => Looks::fixed(runs, comparisons),
-            Runs::Adaptive { min, max, .. } => Looks::adaptive(min.unwrap_or(0), max, comparisons),
+            Runs::Fixed(runs) => Evaluations::fixed(runs, comparisons),
+            Runs::Adaptive { min, max, .. } => Evaluations::adaptive(min.unwrap_or(0), max, comparisons),
         }
     }
 
@@ -289,7 +289,7 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn wanted(&self, looks: &Looks, session: &Session, done: usize) -> usize {
+    fn wanted(&self, looks: &Evaluations, session: &Session, done: usize) -> usize {
         match self.plan.runs {
             Runs::Adaptive { min, max, .. } if self.is_alone() => alone(session, done, min, max),
             _ => looks.at().iter().copied().find(|at| *at > done).unwrap_or(looks.last()),
@@ -301,7 +301,13 @@ impl<'a> Bench<'a> {
         self.plan.commands.len() == 1 || self.plan.order == Order::Sequential
     }
 
-    fn is_enough(&self, session: &Session, commands: &[usize], looks: &Looks, done: usize) -> Option<Stop> {
+    fn is_enough(
+        &self,
+        session: &Session,
+        commands: &[usize],
+        looks: &Evaluations,
+        done: usize,
+    ) -> Option<Stop> {
         match self.plan.runs {
             Runs::Fixed(runs) => (done >= runs).then_some(Stop::Done),
             Runs::Adaptive { min, max, .. } if self.is_alone() => {

@@ -54,7 +54,7 @@ pub enum RunnerError {
         cause: io::Error,
     },
     /// The spawner said nothing.
-    #[error("the spawner of '{line}' ended without a report ({end}); somebody else may have killed it")]
+    #[error("the spawner of '{line}' ended without a report ({end}); another user may have killed it")]
     NoReport {
         /// The command line.
         line: String,

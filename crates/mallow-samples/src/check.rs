@@ -286,10 +286,9 @@ fn blind() -> TestResult {
 pub fn check() -> CheckResult {
     let mut slow = measured("header_split", Outcome::Ok, Some(10_000), &[(50_000, 0, 0); 10]);
     if let Some(measurement) = &mut slow.measurement {
-        measurement.notes.push(
-            "In 2 of 10 runs the blocks that were left behind did not stand still within the time for that."
-                .into(),
-        );
+        measurement
+            .notes
+            .push("In 2 of 10 runs the blocks that were left behind did not become stable in time.".into());
     }
     let mut crashed = bare("crashes", Outcome::Error);
     crashed.sentences = vec![

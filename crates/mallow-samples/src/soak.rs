@@ -143,7 +143,7 @@ pub fn inconclusive() -> SoakReport {
     let mut report = soak(Verdict::Inconclusive, 3.0);
     report.conclusion.heap = Some(trend(Shape::Unclear, 3.0, 2.0 * MIB, 2.3 * MIB));
     report.conclusion.needs = vec![Need::Iterations(20), Need::Collection, Need::Recorder, Need::Idle];
-    report.warnings = vec!["the server had not come to rest after 3 s at 4 looks".into()];
+    report.warnings = vec!["the server was not idle after 3 s at 4 looks".into()];
     report
 }
 

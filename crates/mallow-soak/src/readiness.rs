@@ -65,7 +65,7 @@ fn try_once(options: &SoakOptions, server: &Running) -> Result<(), String> {
         Ready::AtOnce => Ok(()),
         Ready::Listens(address) => match TcpStream::connect_timeout(address, TRY) {
             Ok(_) => Ok(()),
-            Err(error) => Err(format!("nobody listens at {address} ({error})")),
+            Err(error) => Err(format!("no server listens at {address} ({error})")),
         },
         Ready::Answers(endpoint, path) => match status_of(endpoint, options.protocol_at(endpoint), path, TRY)
         {

@@ -4,7 +4,7 @@ use crate::{Address, Location, LocationId, Module, ModuleId, StackId, StackNode,
 use mallow_base::Frame;
 use rustc_hash::FxHashMap;
 
-/// Stacks in the making. Every id that a method takes must have come from the same builder.
+/// Builds stacks. Every id that a method takes must come from the same builder.
 #[derive(Debug, Default)]
 pub struct StacksBuilder {
     stacks: Stacks,
@@ -23,7 +23,8 @@ impl StacksBuilder {
         })
     }
 
-    /// The id of a location: an address with its frames, innermost first. Without frames the address stands for its name.
+    /// Returns the id of a location: an address with its frames, innermost first. Without frames the address is its
+    /// name.
     pub fn location(&mut self, address: Address, mut frames: Vec<Frame>) -> LocationId {
         if frames.is_empty() {
             frames.push(self.nameless(address));
@@ -56,7 +57,7 @@ impl StacksBuilder {
         })
     }
 
-    /// The id of a whole stack, given outermost call first; none when it is empty.
+    /// Returns the id of a whole stack, outermost call first; `None` if it is empty.
     pub fn stack(&mut self, outermost_first: impl IntoIterator<Item = LocationId>) -> Option<StackId> {
         outermost_first.into_iter().fold(None, |parent, location| Some(self.node(parent, location)))
     }

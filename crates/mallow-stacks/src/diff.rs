@@ -31,14 +31,14 @@ use rustc_hash::FxHashMap;
 /// A site of one side.
 #[derive(Clone, Debug)]
 pub struct DiffSite<'a, W> {
-    /// What it is known by, leaf first. Frames of one profile should be borrowed from it, not copied: each is
-    /// looked at once.
+    /// The frames by which it is matched, leaf first. Frames of one profile should be borrowed from it, not copied:
+    /// each is processed once.
     pub frames: Vec<&'a Frame>,
     /// Its metrics.
     pub totals: W,
 }
 
-/// How sure it is that the sites of an entry are the same; the surest first.
+/// How certain it is that the sites of an entry are the same; the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// The same functions and lines.
@@ -51,7 +51,7 @@ pub enum Level {
     Inlining,
     /// The same functions, some of them under another name.
     Renamed,
-    /// The same functions without those that only one of the profiles has: frames came between or went.
+    /// The same functions, except those that only one of the profiles has: frames were added or removed in between.
     Frames,
     /// Stacks that are alike in so many per cent of their frames, by weight.
     Similar(u8),
@@ -64,9 +64,9 @@ pub struct DiffEntry<W> {
     pub before: Vec<usize>,
     /// Indices of sites of the side after; none for what is gone.
     pub after: Vec<usize>,
-    /// How they were matched; [`Level::Same`] when there was nothing to match.
+    /// How they were matched; [`Level::Same`] if there was nothing to match.
     pub level: Level,
-    /// Which of [`Diff::renames`] were needed.
+    /// Indices of the [`Diff::renames`] that were needed.
     pub renames: Vec<usize>,
     /// The metrics of the sites before.
     pub totals_before: W,
@@ -83,7 +83,7 @@ pub struct Rename {
     pub after: String,
 }
 
-/// What changed.
+/// The changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diff<W> {
     /// Every site once. In the order of the sites before, then those that only the side after has.
@@ -100,9 +100,9 @@ pub fn common_name(function: &str) -> String {
 }
 
 impl<W: Weights> Diff<W> {
-    /// Compares two sides. `known` says which metrics the sources of both could tell: likeness is judged by them.
-    /// `same_modules` are paths of executables and libraries that are the very same file on both sides, so
-    /// that an address without a name is the same place.
+    /// Compares two sides. `known` says which metrics both sources have: similarity is judged by them. `same_modules`
+    /// are paths of executables and libraries that are the very same file on both sides, so that an address without a
+    /// name is the same place.
     pub fn of(
         before: &[DiffSite<'_, W>],
         after: &[DiffSite<'_, W>],

@@ -6,12 +6,12 @@
 use mallow_base::{Language, printable};
 use rustc_hash::FxHashMap;
 
-/// What a box stands for.
+/// The function of a box.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FlameFunction {
     /// Its name as it is shown.
     pub name: String,
-    /// What it is written in.
+    /// Its language.
     pub language: Language,
     /// The file that it is in, where functions of one name are several; empty where they are one.
     pub home: String,
@@ -30,13 +30,13 @@ pub struct FlamePlaceId(pub u32);
 pub struct FlameCall {
     /// The function.
     pub function: FlameFunctionId,
-    /// Where it was.
+    /// The place of the call.
     pub place: Option<FlamePlaceId>,
-    /// How often it stands on the stack; above 1 where recursion is folded.
+    /// How many times in a row it is on the stack; above 1 if recursion is merged.
     pub times: u32,
 }
 
-/// What a stack weighs in two profiles. Of a single profile nothing is before.
+/// The weights of a stack in two profiles. For a single profile `before` is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlameWeight {
     /// In the earlier one.
@@ -46,7 +46,7 @@ pub struct FlameWeight {
 }
 
 impl FlameWeight {
-    /// Of a single profile.
+    /// Returns the weight of a single profile.
     pub fn of(after: u64) -> FlameWeight {
         FlameWeight { before: 0, after }
     }
@@ -61,15 +61,15 @@ impl FlameWeight {
 /// A function below the same callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlameBox {
-    /// The number of the caller's box, which comes before this one; the root is its own.
+    /// The index of the caller's box, which precedes this one; the root is its own parent.
     pub parent: u32,
     /// None in the root.
     pub function: Option<FlameFunctionId>,
-    /// How often it stands on a stack at most.
+    /// The maximal number of calls on a stack.
     pub times: u32,
     /// Stacks that end here.
     pub own: FlameWeight,
-    /// How wide those are, in the unit of the weights.
+    /// The width of its self weight, in the unit of the weights.
     pub own_width: u64,
     place: Option<(FlamePlaceId, u64)>,
     /// Further places; most boxes have none.
@@ -77,12 +77,12 @@ pub struct FlameBox {
     more_places: Option<Box<Vec<(FlamePlaceId, u64)>>>,
 }
 
-/// What a box weighs with all that it calls.
+/// The total weight of a box, including its callees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlameTotal {
     /// Stacks that end in it or go on.
     pub weight: FlameWeight,
-    /// How wide they are, in the unit of the weights.
+    /// Its width, in the unit of the weights.
     pub width: u64,
 }
 
@@ -171,14 +171,14 @@ impl Flames {
         self.add(calls, weight);
     }
 
-    /// What all stacks weigh.
+    /// Returns the weight of all stacks.
     pub fn sum(&self) -> FlameWeight {
         let mut sum = FlameWeight::default();
         self.boxes.iter().for_each(|this| sum.add(this.own));
         sum
     }
 
-    /// What each box weighs with all that it calls.
+    /// Returns the total weight of each box.
     pub fn totals(&self) -> Vec<FlameTotal> {
         let own = |this: &FlameBox| FlameTotal { weight: this.own, width: this.own_width };
         let mut totals: Vec<FlameTotal> = self.boxes.iter().map(own).collect();
@@ -214,7 +214,7 @@ impl FlameBox {
         *known = known.saturating_add(width);
     }
 
-    /// Where it was, the heaviest first.
+    /// Returns the places of its calls, the heaviest first.
     pub fn places(&self) -> Vec<(FlamePlaceId, u64)> {
         let more = self.more_places.iter().flat_map(|more| more.iter());
         let mut places: Vec<(FlamePlaceId, u64)> = self.place.iter().chain(more).copied().collect();

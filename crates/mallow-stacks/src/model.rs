@@ -26,7 +26,7 @@ pub struct ModuleId(pub u32);
 pub struct Stacks {
     /// Executables and libraries.
     pub modules: Vec<Module>,
-    /// Addresses with what symbols said about them.
+    /// Addresses with their symbols.
     pub locations: Vec<Location>,
     /// Stack nodes; a parent comes before its children.
     pub nodes: Vec<StackNode>,
@@ -41,16 +41,16 @@ pub struct Module {
     pub build_id: Vec<u8>,
 }
 
-/// An address that stood on a stack, and its frames.
+/// An address on a stack, and its frames.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
-    /// The address, for look-ups elsewhere.
+    /// The address, for symbolization elsewhere.
     pub address: Address,
     /// Innermost (inlined) frame first; never empty.
     pub frames: Vec<Frame>,
 }
 
-/// Where a location is.
+/// The address of a location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// In a module: the address as stated in its file. A return address points behind the call.
@@ -60,7 +60,7 @@ pub enum Address {
         /// The address as stated in the module's file.
         svma: u64,
     },
-    /// In code outside any module, such as JIT code: the mapped address.
+    /// In code outside any module, such as JIT-compiled code: the mapped address.
     Anonymous {
         /// The address as mapped.
         avma: u64,
@@ -74,11 +74,11 @@ pub enum Address {
 pub struct StackNode {
     /// The caller; none for an outermost frame.
     pub parent: Option<StackId>,
-    /// Where this frame was.
+    /// The location of this frame.
     pub location: LocationId,
 }
 
-/// What one stack weighs in one process.
+/// The weight of one stack in one process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Site<W> {
     /// The process.

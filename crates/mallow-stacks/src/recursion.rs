@@ -4,12 +4,13 @@
 //! which they are called first; and so is the last call, since it is the one that goes on. So a stack of any depth becomes one of few calls, the
 //! innermost call stays the innermost, and every function that is called is there. Calls that do not recur stay as they are.
 
-/// A call that is kept, and how many it stands for.
+/// A call that is kept, and how many calls it represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FoldedCall {
-    /// Its place in the stack; of several calls that of the first, or that of the last where the stack goes on from there.
+    /// Its index in the stack; for several calls that of the first, or that of the last where the stack continues
+    /// from there.
     pub at: usize,
-    /// How many calls it stands for, itself included.
+    /// How many calls it represents, itself included.
     pub times: u32,
 }
 
@@ -29,10 +30,11 @@ struct Seen {
 }
 
 impl Recursion {
-    /// Stands for functions that nobody can tell from each other, and so never recur.
+    /// The id of functions without a name, which never count as recursion.
     pub const NOBODY: u32 = u32::MAX;
 
-    /// Folds a stack, outermost call first: functions as numbers that are small, each with how often it stands there in a row.
+    /// Merges recursion in a stack, outermost call first: functions as small numbers, each with how many times in a
+    /// row it is called.
     pub fn fold(&mut self, calls: &[(u32, u32)]) -> Vec<FoldedCall> {
         self.stack += 1;
         let mut recurs = false;
@@ -85,7 +87,7 @@ impl Recursion {
         }
     }
 
-    /// Where a function is called last on this stack.
+    /// Returns the index of the last call of a function on this stack.
     fn last_of(&self, function: u32) -> Option<usize> {
         self.seen.get(function as usize).map(|seen| seen.last)
     }
@@ -114,7 +116,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// `a2 b c` for three calls that are kept, the first of which stands for two.
+    /// `a2 b c` for three calls that are kept, the first of which represents two.
     fn folded(stack: &str) -> String {
         let functions: Vec<(u32, u32)> = stack.bytes().map(|name| (u32::from(name), 1)).collect();
         let mut recursion = Recursion::default();
@@ -140,7 +142,7 @@ mod tests {
             ("mvovavl", "m v2 o a v l"),
             ("mvavovl", "m v2 a o v l"),
             ("aabbxcdc", "a2 b2 x c d c"),
-            // One that comes again is no reason to leave out what lies between.
+            // A repeated call must not hide the calls in between.
             ("maxyzal", "m a x y z a l"),
         ] {
             assert_eq!(folded(stack), kept, "{stack}");

@@ -14,7 +14,7 @@ pub trait Weights: Copy + Default + Debug {
     /// Adds another stack's metrics. A sum that does not fit stays at the largest number.
     fn add(&mut self, other: &Self);
 
-    /// Of stacks that are equal in the metric that was asked for, those with more of these come first.
+    /// Orders stacks that are equal in the requested metric: larger ones first.
     fn tie(&self) -> [u64; 2];
 }
 
@@ -26,8 +26,8 @@ pub trait Metric: Copy + Eq + Debug + 'static {
     /// All of them, in the order in which they are shown.
     const ALL: &'static [Self];
 
-    /// The same in the order of how much they tell of a stack: two stacks that agree in the first ones that are known
-    /// are likely to be the same.
+    /// The same, the most informative first: two stacks that agree in the first available ones are likely to be the
+    /// same.
     const TELLING: &'static [Self] = Self::ALL;
 
     /// Limits as people might write them, for the sentence that refuses another text: `allocations>+1% or leaked>0`.
@@ -36,22 +36,22 @@ pub trait Metric: Copy + Eq + Debug + 'static {
     /// The word for it, as it is typed.
     fn word(self) -> &'static str;
 
-    /// What it counts, in the middle of a sentence.
+    /// Returns what it counts, in the middle of a sentence.
     fn subject(self) -> &'static str;
 
-    /// What it counts in.
+    /// Returns its unit.
     fn unit(self) -> Unit;
 
     /// The metric of a stack.
     fn of_site(self, weights: &Self::Weights) -> u64;
 
-    /// Returns whether a stack has anything to show in a table of this metric.
+    /// Returns whether a stack has a value in a table of this metric.
     fn concerns(self, weights: &Self::Weights) -> bool {
         self.of_site(weights) > 0
     }
 }
 
-/// What a metric counts in.
+/// The unit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Bytes.
@@ -76,7 +76,7 @@ impl Unit {
 
 /// A profile of any kind.
 pub trait StackProfile {
-    /// What its stacks are weighed by.
+    /// The weights of its stacks.
     type Weights: Weights;
 
     /// Its stacks.
@@ -85,19 +85,20 @@ pub trait StackProfile {
     /// Their weights: one entry for each process and stack that has any.
     fn sites(&self) -> &[Site<Self::Weights>];
 
-    /// How many processes it has.
+    /// Returns how many processes it has.
     fn processes(&self) -> usize;
 
-    /// The command and its arguments; empty when nobody knows.
+    /// Returns the command and its arguments; empty if unknown.
     fn command(&self) -> &[String];
 
-    /// The path of a process's program; none when nobody knows.
+    /// Returns the path of a process's program; `None` if unknown.
     fn program(&self, process: ProcessIndex) -> Option<&str>;
 
-    /// Returns whether its source could tell a metric. What it could not tell is left out, and never shown as 0.
+    /// Returns whether its source has a metric. Unavailable metrics are omitted, and never shown as 0.
     fn knows(&self, metric: <Self::Weights as Weights>::Metric) -> bool;
 
-    /// What was counted beyond the sites, whose sum is given: some tools tell only the largest sites.
+    /// Returns the weight beyond that of the sites, whose sum is the argument: some tools write only the largest
+    /// sites.
     fn beyond(&self, sites: &Self::Weights) -> Self::Weights;
 }
 

@@ -4,11 +4,11 @@
 //! has too few observations: without enough pairs there is no interval, and without an interval no verdict.
 //!
 //! In reading order: [`Summary`] describes one series; [`signed_rank`] is the null distribution of an interval; [`Ratio`] is the
-//! ratio of two series; [`Looks`] is the plan of interim analyses, and the confidence level of each; [`Verdict`] is the
+//! ratio of two series; [`Evaluations`] is the plan of interim analyses, and the confidence level of each; [`Verdict`] is the
 //! conclusion; [`disturbances`] are reasons not to trust a series. [`Proportion`] is the confidence interval of a share of samples.
 
 mod disturbance;
-mod looks;
+mod evaluations;
 mod proportion;
 mod ratio;
 pub mod signed_rank;
@@ -16,7 +16,7 @@ mod summary;
 mod verdict;
 
 pub use disturbance::{Disturbance, autocorrelation, disturbances, robust_deviation};
-pub use looks::{ERROR, Looks, PAIRS_AT_LOOKS};
+pub use evaluations::{ERROR, Evaluations, PAIRS_AT_LOOKS};
 pub use proportion::Proportion;
 pub use ratio::Ratio;
 pub use summary::{PERCENTILES, Summary};

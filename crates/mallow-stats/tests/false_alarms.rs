@@ -3,7 +3,7 @@
 //! A comparison takes a contiguous piece of a series, so that the machine's moods stay in it, and deals its runs out to two names as
 //! the runner does: in random blocks of ABBA or BAAB.
 
-use mallow_stats::{Looks, Ratio, Verdict, is_precise};
+use mallow_stats::{Evaluations, Ratio, Verdict, is_precise};
 
 const THRESHOLD: f64 = 0.01;
 const COMPARISONS: usize = 1000;
@@ -39,7 +39,7 @@ fn deal(runs: &[f64], effect: f64, random: &mut Random) -> Vec<(f64, f64)> {
 
 /// One adaptive session over a piece of the series: its verdict after at most so many pairs.
 fn session(runs: &[f64], effect: f64, pairs_max: usize, random: &mut Random) -> Verdict {
-    let looks = Looks::adaptive(0, Some(pairs_max), 1);
+    let looks = Evaluations::adaptive(0, Some(pairs_max), 1);
     let needed = (looks.last() * 2).min(runs.len()) / 4 * 4;
     let start = random.below(runs.len() - needed + 1);
     let pairs = deal(&runs[start..start + needed], effect, random);

@@ -144,7 +144,7 @@ fn compare(binary: &Path, svmas: &[u64]) {
 }
 
 #[test]
-fn this_test_itself_a_rust_binary() {
+fn a_rust_binary_agrees_with_addr2line() {
     let binary = std::env::current_exe().expect("a test knows its own file");
     let symbols = run(Path::new("/"), "nm", &["-S", "--defined-only", text(&binary)]);
     compare(&binary, &sample(&symbols, 600, false));

@@ -136,7 +136,7 @@ fn of_limits_in_junit_and_markdown() {
         "{junit}"
     );
     assert!(
-        markdown(&page).contains("- wall&gt;+3% is broken by 2: ./b against 1: ./a."),
+        markdown(&page).contains("- wall&gt;+3% is exceeded by 2: ./b against 1: ./a."),
         "{}",
         markdown(&page)
     );

@@ -174,7 +174,7 @@ pub fn share(verdict: &ShareVerdict, is_complete: bool) -> String {
         (_, None) => format!("the limit {limit} cannot be judged: a profile has no samples."),
         (Some(_), Some(bounds)) => format!("the limit {limit} is broken: {shares}, {bounds}."),
         (None, Some(bounds)) => format!(
-            "the limit {limit} cannot be judged: {shares}, {bounds}; more samples would tell (-F, or a longer run)."
+            "the limit {limit} cannot be judged: {shares}, {bounds}; more samples would decide (-F, or a longer run)."
         ),
     }
 }
@@ -248,13 +248,13 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.per() > NonZeroU64::MIN {
-            notes.push(format!("All figures are divided by {}.", grouped(self.per().get())));
+            notes.push(format!("All metrics are divided by {}.", grouped(self.per().get())));
         }
         let names = self.sides().map(|(_, file, _)| file);
         for (before, after, who) in [
-            (false, true, format!("{} does not tell", names[0])),
-            (true, false, format!("{} does not tell", names[1])),
-            (false, false, "neither file tells".to_owned()),
+            (false, true, format!("{} does not contain", names[0])),
+            (true, false, format!("{} does not contain", names[1])),
+            (false, false, "neither file contains".to_owned()),
         ] {
             let unknown = self
                 .0
@@ -523,7 +523,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         let words: Vec<&str> =
             differ.map(|(measure, _)| measure.word()).filter(|word| *word != self.by().word()).collect();
         let first = words.first()?;
-        Some(format!("Other figures differ ({}); use --metric {first} to see where.", words.join(", ")))
+        Some(format!("Other metrics differ ({}); use --metric {first} to see where.", words.join(", ")))
     }
 }
 

@@ -65,7 +65,7 @@ fn only_another_metric_differs() {
     let before = profile("a", Availability::ALL, &[("x@a.c:1", 5, 10, false)]);
     let after = profile("a", Availability::ALL, &[("x@a.c:1", 5, 12, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
-    assert!(text.contains("\nNo site differs in allocations.\nOther figures differ (bytes, peak); use --metric bytes to see where.\n"), "{text}");
+    assert!(text.contains("\nNo site differs in allocations.\nOther metrics differ (bytes, peak); use --metric bytes to see where.\n"), "{text}");
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn what_a_file_does_not_tell_is_said() {
     let after =
         profile("a", Availability { leaked: false, peak: true, ..known }, &[("x@a.c:1", 5, 10, false)]);
     let text = text(&[before, after], &request(DiffOptions::default()));
-    assert!(text.contains("\nLeft out, because before.mallow does not tell: peak.\nLeft out, because after.mallow does not tell: leaked.\nLeft out, because neither file tells: bytes, temporary.\n"), "{text}");
+    assert!(text.contains("\nLeft out, because before.mallow does not contain: peak.\nLeft out, because after.mallow does not contain: leaked.\nLeft out, because neither file contains: bytes, temporary.\n"), "{text}");
 }
 
 #[test]

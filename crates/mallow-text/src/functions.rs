@@ -90,7 +90,7 @@ impl<M: Metric> FunctionTable<M> {
             0 => out.push(format!("No function is called {}.", printable(wanted))),
             count if count > PEEKS => {
                 let more = plural((count - PEEKS) as u64, "more function");
-                out.push(format!("{more} of that name; a longer part of the name tells them apart."));
+                out.push(format!("{more} of that name; a longer part of the name distinguishes them."));
             }
             _ => {
                 out.pop();
@@ -123,7 +123,7 @@ impl<M: Metric> FunctionTable<M> {
             ),
             self.style.dim("called by"),
         ];
-        let nobody = "nobody: it is the outermost call";
+        let nobody = "none: it is the outermost call";
         let callers = peek.callers.iter().map(|(frame, weights)| {
             (self.by.of_site(weights), frame.map_or_else(|| nobody.to_owned(), |frame| name(frame, width)))
         });

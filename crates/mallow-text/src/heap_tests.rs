@@ -116,7 +116,7 @@ fn a_part_of_a_heap_has_no_retained_sizes() {
 #[test]
 fn strings_that_cannot_be_compared_are_told_where_none_are_equal() {
     let page = report(&HeapReport { strings: Vec::new(), ..heap() }, 1, Style::PLAIN);
-    assert!(page.contains("the dump does not tell the contents of 308 strings"), "{page}");
+    assert!(page.contains("the dump does not contain the contents of 308 strings"), "{page}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     let suppressed = subject.suppressed(view);
     let page = Page { subject, profile, view, style, totals: profile.totals(), suppressed };
     let mut out = page.title();
-    out.extend(page.not_told());
+    out.extend(page.unavailable());
     out.push(String::new());
     match &view.layout {
         Layout::Tables => {
@@ -39,7 +39,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
             out.extend(page.processes());
             out.push(String::new());
             out.extend(page.selected(&sites));
-            for measure in Measure::ALL.into_iter().filter(|measure| page.tells(*measure)) {
+            for measure in Measure::ALL.into_iter().filter(|measure| page.has(*measure)) {
                 sites.sort(measure);
                 out.extend(page.short_table(&sites, measure));
             }
@@ -48,25 +48,25 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
             let key = *key;
             out.extend(page.selected(&sites));
             sites.sort(key);
-            out.extend(page.if_told(key, || page.stacks(&sites, key)));
+            out.extend(page.if_available(key, || page.stacks(&sites, key)));
         }
         Layout::Points(key) => {
             let key = *key;
             out.extend(page.selected(&sites));
             sites.sort(key);
-            out.extend(page.if_told(key, || page.points(&sites, key)));
+            out.extend(page.if_available(key, || page.points(&sites, key)));
         }
         Layout::Tree(tree) => {
             out.extend(page.selected(&sites));
-            out.extend(page.if_told(tree.key, || page.tree(&sites, *tree)));
+            out.extend(page.if_available(tree.key, || page.tree(&sites, *tree)));
         }
         Layout::Functions(by, order) => {
             out.extend(page.selected(&sites));
-            out.extend(page.if_told((*by).into(), || page.functions(*by, *order)));
+            out.extend(page.if_available((*by).into(), || page.functions(*by, *order)));
         }
         Layout::Peek(by, wanted) => {
             out.extend(page.selected(&sites));
-            out.extend(page.if_told((*by).into(), || page.peek(*by, wanted)));
+            out.extend(page.if_available((*by).into(), || page.peek(*by, wanted)));
         }
     }
     while out.last().is_some_and(String::is_empty) {
@@ -111,7 +111,7 @@ impl Page<'_> {
         match self.profile.events_lost() {
             EventsLost::Exactly(0) => {}
             EventsLost::Exactly(lost) => {
-                lines.push(format!("figures are too low: {} were lost", plural(lost, "event")));
+                lines.push(format!("counts are too low: {} were lost", plural(lost, "event")));
             }
             EventsLost::Unknown => lines.push(LOST_UNKNOWN.to_owned()),
         }
@@ -128,11 +128,11 @@ impl Page<'_> {
     /// Which part of the recording this is, and how much of it: `filter function:parse` over `leaves 374,500 of 374,540 allocations (100.0%), …`.
     fn part(&self, part: &PartOf) -> Vec<String> {
         let mut lines = part_words(part.window, part.filter.as_deref());
-        if part.window.is_some_and(|window| window.to_us < window.of_us) && self.tells(Measure::Leaked) {
-            lines[0] += "; what is live at its end stands as leaked";
+        if part.window.is_some_and(|window| window.to_us < window.of_us) && self.has(Measure::Leaked) {
+            lines[0] += "; what is live at its end is shown as leaked";
         }
         let left =
-            Measure::ALL.into_iter().filter(|measure| self.tells(*measure) && *measure != Measure::Temporary);
+            Measure::ALL.into_iter().filter(|measure| self.has(*measure) && *measure != Measure::Temporary);
         let left = left.map(|measure| {
             let (value, whole) = (measure.of_totals(&self.totals), measure.of_site(&part.whole));
             let share = Percent { part: value, whole };
@@ -162,7 +162,7 @@ impl Page<'_> {
         FunctionTable {
             by,
             whole: by.of_totals(&self.totals),
-            beside: beside.filter(|beside| self.tells(*beside)),
+            beside: beside.filter(|beside| self.has(*beside)),
             is_whole: self.view.shown == FrameVisibility::All,
             style: self.style,
         }
@@ -311,7 +311,7 @@ impl Page<'_> {
             ];
         }
         let mut lines = vec![self.style.bold(&cut_end(&heading, self.style.width))];
-        for measure in Measure::ALL.into_iter().filter(|measure| self.tells(*measure)) {
+        for measure in Measure::ALL.into_iter().filter(|measure| self.has(*measure)) {
             let part = measure.of_site(&selected);
             let share = self.share(measure, part);
             lines.push(format!("{:<12}{:>10}  {share:>6}", measure.word(), self.value(measure, part)));

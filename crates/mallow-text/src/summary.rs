@@ -9,7 +9,7 @@ use mallow_view::{Measure, Next, OtherPrograms, Programs, Summary, Top, TopRow, 
 /// Lines of a small terminal, one of them for the shell's prompt.
 const LINES_MAX: usize = 23;
 /// What is said where nobody knows how many events are missing.
-pub(crate) const LOST_UNKNOWN: &str = "figures may be too low: how many events were lost is not known";
+pub(crate) const LOST_UNKNOWN: &str = "counts may be too low: how many events were lost is not known";
 /// Sites for each metric, where programs have rows too.
 const ROWS_BESIDE_PROGRAMS: usize = 2;
 
@@ -25,7 +25,7 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
             let seen = summary.totals.allocations + summary.totals.frees + summary.totals.failed;
             let share = Percent { part: events, whole: seen.saturating_add(events) };
             let lost = plural(events, "event");
-            lines.push(format!("figures are too low: {lost} ({share} of all) were lost"));
+            lines.push(format!("counts are too low: {lost} ({share} of all) were lost"));
         }
         EventsLost::Unknown => lines.push(LOST_UNKNOWN.to_owned()),
     }
@@ -89,9 +89,11 @@ pub(crate) fn names(others: &OtherPrograms) -> String {
 /// Where it says why stands above, among the warnings.
 pub(crate) fn not_its_heap(processes: usize) -> String {
     match processes {
-        1 => "these are not the figures of its heap, which does not come by malloc".to_owned(),
+        1 => "these are not the metrics of its heap, which does not come from malloc".to_owned(),
         many => {
-            format!("these are not the figures of the heaps of {many} processes, which do not come by malloc")
+            format!(
+                "these are not the metrics of the heaps of {many} processes, which do not come from malloc"
+            )
         }
     }
 }

@@ -41,7 +41,7 @@ pub enum TraceError {
     },
     /// The request needs events, and the trace has metrics only.
     #[error(
-        "this trace holds no events, only their sums, so reallocations cannot be attributed at their origin: \
+        "this trace has no events, only their sums, so reallocations cannot be attributed at their origin: \
          record again without --summary-only"
     )]
     NoEvents,

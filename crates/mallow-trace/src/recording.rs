@@ -70,7 +70,7 @@ impl Payload for Origin {
     fn decode(payload: &[u8]) -> Result<Origin, DecodeError> {
         let mut reader = Reader::new(payload);
         let format = reader.string("the format")?;
-        let bits = reader.varint("the known figures")?;
+        let bits = reader.varint("the known metrics")?;
         let mut known = Availability::NOTHING;
         for (bit, field) in (0..).zip(known.fields()) {
             *field = bits >> bit & 1 == 1;

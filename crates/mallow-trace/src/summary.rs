@@ -79,7 +79,7 @@ impl Payload for Summary {
         }
         summary.peak_us = reader.varint("the peak's time")?;
         summary.frees_unmatched = reader.varint("the unmatched frees")?;
-        summary.threads = reader.list(2, "the threads' figures", |reader| {
+        summary.threads = reader.list(2, "the threads' metrics", |reader| {
             let allocations = reader.varint("a thread's allocations")?;
             Ok(ThreadSummary { allocations, bytes: reader.varint("a thread's bytes")? })
         })?;

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_written_profile_is_read_back_unchanged() {
         let profile = example();
         let mut bytes = Vec::new();
         write_profile(&profile, "dhat", &mut bytes).unwrap();

@@ -217,7 +217,7 @@ fn without_its_footer_a_trace_is_folded_again_to_the_same_metrics() {
     assert_eq!(
         cut.warnings,
         [
-            "the trace ends early, after 340 events at 1.20 ms: the recording's end is missing; figures hold up to there"
+            "the trace ends early, after 340 events at 1.20 ms: the recording's end is missing; metrics are valid up to there"
         ]
     );
 }
@@ -252,7 +252,7 @@ fn a_cut_trace_names_what_is_missing_and_shows_bare_addresses() {
         imported.warnings,
         [
             "the trace ends early, after 170 events at 1.10 ms: symbols, the exit status and the recording's end are \
-          missing; figures hold up to there"
+          missing; metrics are valid up to there"
         ]
     );
     let profile = imported.profile;
@@ -263,7 +263,7 @@ fn a_cut_trace_names_what_is_missing_and_shows_bare_addresses() {
 }
 
 #[test]
-fn damaged_events_do_not_hurt_when_the_footer_is_whole() {
+fn damaged_events_do_no_harm_if_the_footer_is_intact() {
     let sample = sample(false);
     let imported = read(&sample.flipped(ChunkKind::EVENTS, Some(0)));
     let offset = sample.offset(ChunkKind::EVENTS, Some(0));
@@ -271,7 +271,7 @@ fn damaged_events_do_not_hurt_when_the_footer_is_whole() {
     assert!(!imported.complete);
     assert_eq!(
         imported.warnings,
-        [format!("the trace is damaged at byte {offset}; the figures come from intact parts of it")]
+        [format!("the trace is damaged at byte {offset}; the metrics come from intact parts of it")]
     );
 }
 
@@ -284,7 +284,7 @@ fn a_damaged_footer_is_folded_again() {
     assert_eq!(
         imported.warnings,
         [format!(
-            "the trace is damaged at byte {offset}; figures that had to be folded from events hold up to there"
+            "the trace is damaged at byte {offset}; sums that had to be computed from events are valid up to there"
         )]
     );
 }
@@ -302,7 +302,7 @@ fn metrics_outlive_their_stacks() {
 }
 
 #[test]
-fn events_that_make_no_sense_are_told_of() {
+fn invalid_events_are_reported() {
     let mut writer = Writer::new();
     let mut encoder = EventEncoder::new();
     // Stack 9 is in no chunk.
@@ -312,14 +312,14 @@ fn events_that_make_no_sense_are_told_of() {
     let imported = read(&writer.bytes);
     assert!(!imported.complete);
     let sentence = format!(
-        "the events of process 0 make no sense from byte {offset} on; its figures hold up to there, 0 events until 0 µs"
+        "the events of process 0 make no sense from byte {offset} on; its metrics are valid up to there, 0 events until 0 µs"
     );
     assert_eq!(imported.warnings, [sentence]);
 }
 
 /// Only the headers of the file and of the first chunk, before which nothing stands, lead to an error.
 #[test]
-fn no_flipped_byte_passes_in_silence() {
+fn every_flipped_byte_is_reported() {
     let sample = sample(false);
     for at in 0..sample.bytes.len() {
         let mut bytes = sample.bytes.clone();
@@ -332,7 +332,7 @@ fn no_flipped_byte_passes_in_silence() {
 }
 
 #[test]
-fn other_files_are_named() {
+fn files_of_other_formats_are_named() {
     let cases: [(&[u8], &str); 7] = [
         (b"", "this is not a mallow trace but an empty file"),
         (b"\x7fELF\x02\x01\x01", "this is not a mallow trace but an ELF program or library"),
@@ -351,7 +351,7 @@ fn other_files_are_named() {
 }
 
 #[test]
-fn other_versions_name_both() {
+fn an_unsupported_version_is_reported_with_ours() {
     let with_version = |version: u32| {
         let mut bytes = file_header().to_vec();
         bytes[8..12].copy_from_slice(&version.to_le_bytes());
@@ -403,7 +403,7 @@ fn analysed(bytes: &[u8], process: u32) -> (u64, mallow_profile::analysis::Findi
 }
 
 #[test]
-fn a_pass_sees_what_events_tell_and_agrees_with_the_profile() {
+fn a_pass_over_events_agrees_with_the_profile() {
     let sample = sample(false);
     let profile = read(&sample.bytes).profile;
     assert_eq!(analysed(&sample.bytes, 2).0, 0);

@@ -104,7 +104,7 @@ pub fn allocator_notes(state: &AllocatorState) -> Vec<String> {
         notes.push(format!("{} ({} of system) is free and kept.", Bytes(free), share(free, system)));
     }
     notes.push(String::from(
-        "One state cannot tell a leak. Take another one later: allocated memory that only grows is one, other figures that grow are not.",
+        "One state cannot show a leak. Take another one later: allocated memory that only grows is one, other metrics that grow are not.",
     ));
     notes
 }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_told_has_no_row() {
+    fn metrics_that_are_not_reported_have_no_row() {
         let totals =
             AllocatorMetrics { allocated: Some(5), retained: Some(0), ..AllocatorMetrics::default() };
         let words = |allocator| -> Vec<(&str, u64)> {

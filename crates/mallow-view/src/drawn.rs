@@ -14,7 +14,7 @@ use std::rc::Rc;
 /// Shown for a stack that was not taken.
 const NO_STACK: &str = "(no stack was taken)";
 /// Shown for weights that the source counted without a stack: some write only the largest.
-pub(crate) const BEYOND: &str = "(not told by stack)";
+pub(crate) const BEYOND: &str = "(without a stack)";
 
 /// A call on a stack that is drawn.
 #[derive(Clone, Debug)]

@@ -88,7 +88,7 @@ fn processes_are_roots_by_their_program() {
 }
 
 #[test]
-fn what_has_nothing_of_the_metric_is_left_out_and_filters_hold() {
+fn stacks_where_the_metric_is_zero_are_omitted_and_filters_apply() {
     let mut profile = profile();
     site(&mut profile, 0, &calls(&["empty", "main"]), allocated(1, 0));
     site(&mut profile, 0, &calls(&["load", "main"]), allocated(1, 3));
@@ -142,7 +142,7 @@ fn two_profiles_stand_beside_each_other() {
 }
 
 #[test]
-fn what_was_renamed_moved_or_inlined_is_not_new() {
+fn renamed_moved_or_inlined_functions_are_not_new() {
     let before = [
         ("read.isra.0 load main", 100),
         ("parse load main", 50),
@@ -171,7 +171,7 @@ fn what_was_renamed_moved_or_inlined_is_not_new() {
 }
 
 #[test]
-fn what_was_split_keeps_its_sum() {
+fn split_stacks_keep_their_sum() {
     let before = [("grow push main", 1000)];
     let after = [("grow push main", 600), ("grow reserve push main", 401)];
     assert_eq!(

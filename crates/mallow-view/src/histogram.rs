@@ -21,19 +21,19 @@ pub struct Histograms {
     /// By microseconds from allocation to free.
     pub lifetimes: Vec<HistogramRow>,
     /// Whether lifetimes are told; else there are none of them.
-    pub tells_lifetimes: bool,
+    pub has_lifetimes: bool,
     /// Blocks that were never freed, and so have no lifetime.
     pub never_freed: Bucket,
 }
 
 impl Histograms {
     /// Over all processes.
-    pub fn of(findings: &[Findings], tells_lifetimes: bool) -> Histograms {
+    pub fn of(findings: &[Findings], has_lifetimes: bool) -> Histograms {
         let mut all = Histogram::default();
         findings.iter().filter_map(|findings| findings.histogram.as_ref()).for_each(|own| all.add(own));
         let never_freed = all.never_freed;
-        let lifetimes = if tells_lifetimes { rows(&all.lifetimes) } else { Vec::new() };
-        Histograms { sizes: rows(&all.sizes), lifetimes, tells_lifetimes, never_freed }
+        let lifetimes = if has_lifetimes { rows(&all.lifetimes) } else { Vec::new() };
+        Histograms { sizes: rows(&all.sizes), lifetimes, has_lifetimes, never_freed }
     }
 }
 

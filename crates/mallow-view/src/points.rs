@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_none() {
+    fn unavailable_metrics_are_none() {
         let recording = Recording { duration_us: 5, ..Recording::default() };
         assert_eq!(Point::of(&totals(), &recording, &Availability::NOTHING), Point::default());
         assert!(SortKey::ALL.iter().all(|key| !key.is_known(&Availability::NOTHING)));

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_memory_comes_first_and_nothing_is_lost() {
+    fn processes_with_most_memory_come_first_and_sums_are_complete() {
         let mut profile = Profile { processes: vec![process(1, "/bin/app x", 1000)], ..Profile::default() };
         assert_eq!(Programs::of(&profile), Programs::default(), "one program needs no list");
         let shells = (2..40).map(|pid| process(pid, "/bin/bash -c true", 90));

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_gives_back_what_was_packed() {
+    fn records_round_trip() {
         for address in [0, 16, 0x7fff_ffff_fff0, LOW_48] {
             for size in [0, 1, 0xfff, 0x1000, 0x1234_5678_9abc, LOW_48] {
                 for node in [0, 7, NODE_ROOT] {

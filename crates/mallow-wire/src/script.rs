@@ -202,7 +202,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_give_back_their_parts_and_are_no_others() {
+    fn keys_round_trip_and_are_distinct() {
         for frame in [
             ScriptFrame { code: 0, place: 0, is_entry: true },
             ScriptFrame { code: 7, place: PLACE_MAX, is_entry: false },

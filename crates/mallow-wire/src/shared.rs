@@ -554,7 +554,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn node_keys_give_back_their_parts() {
+    fn node_keys_round_trip() {
         let key = node_key(0x7fff_1234_5678, true, 5);
         assert_eq!(node_address(key), 0x7fff_1234_5678);
         assert_eq!(node_generation(key), 5);
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn links_give_back_parents_and_know_their_hash() {
+    fn links_round_trip_their_parent_and_hash() {
         for parent in [0, 5, NODE_COUNT as u32 - 1, NODE_ROOT] {
             for hash in [0, 1 << 23, u64::MAX, 0x9e37_79b9_7f4a_7c15] {
                 let link = node_link(parent, hash);

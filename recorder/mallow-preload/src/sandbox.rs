@@ -1,14 +1,14 @@
 //! The moment before a thread locks itself in.
 //!
 //! A seccomp filter kills who makes a call that it does not list, and ours are not on anybody's list: shared memory is made, the
-//! collector spoken to, `/proc` read. All of that is done before the door closes, for the thread that closes it. Strict mode
+//! collector spoken to, `/proc` read. All of that is done before the restriction closes, for the thread that closes it. Strict mode
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
 //! further. Who goes on with rights that other threads do not have is left by the thread of ours. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
 
 use crate::helper_thread;
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
-use mallow_recorder::sandbox::{Door, is_exit, of_prctl, of_syscall};
+use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_syscall};
 use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
@@ -46,15 +46,15 @@ unsafe extern "C" fn before_syscall(
     SYSCALL.address()
 }
 
-unsafe fn prepare(door: Door, caller: Caller) {
+unsafe fn prepare(restriction: Restriction, caller: Caller) {
     // SAFETY: by contract.
     unsafe {
-        match door {
-            Door::Open => {}
+        match restriction {
+            Restriction::Open => {}
             _ if process::is_borrowed() => {}
-            Door::Filtered => thread::before_filter(caller),
-            Door::Closed => thread::before_closing(caller),
-            Door::Rights => helper_thread::end(),
+            Restriction::Filtered => thread::before_filter(caller),
+            Restriction::Closed => thread::before_closing(caller),
+            Restriction::Rights => helper_thread::end(),
         }
     }
 }

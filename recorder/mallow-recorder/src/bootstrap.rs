@@ -227,8 +227,8 @@ fn announce(session: &Session, fd: i32) -> bool {
     start.copy_from_slice(&handshake.to_bytes());
     let command_bytes = read_command(command);
     let message = first(message, Handshake::BYTES + command_bytes);
-    let doors = [sys::Door::File(session.path), sys::Door::Name(session.name)];
-    doors.into_iter().any(|door| sys::send_with_fd(door, message, fd))
+    let sockets = [sys::SocketName::File(session.path), sys::SocketName::Name(session.name)];
+    sockets.into_iter().any(|door| sys::send_with_fd(door, message, fd))
 }
 
 /// Reads our own command line. It is read here because a short-lived process may have ended before the collector

@@ -171,12 +171,12 @@ fn one_shared_memory_is_installed_and_announced_whoever_interrupts_whom() {
 
 #[test]
 #[should_panic(expected = "somebody waits for ever")]
-fn a_handler_that_waited_for_its_own_thread_is_found_out() {
+fn the_model_detects_a_handler_that_waits_for_its_own_thread() {
     explore(Rules::HandlerWaits);
 }
 
 #[test]
 #[should_panic]
-fn a_start_that_replaces_another_is_found_out() {
+fn the_model_detects_a_start_that_replaces_another() {
     explore(Rules::InstallsAlways);
 }

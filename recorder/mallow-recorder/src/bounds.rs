@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_given() {
+    fn an_index_in_bounds_returns_the_element() {
         let mut array = [10, 11, 12, 13];
         assert_eq!(
             (*at(&array, 3), first(&array, 2), part(&array, 1, 3)),
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_ends_the_recording_and_nothing_else() {
+    fn an_index_out_of_bounds_ends_the_recording_only() {
         let mut array = [10, 11, 12, 13];
         assert_eq!((*at(&array, 4), *at_mut(&mut array, usize::MAX)), (10, 10));
         assert_eq!((first(&array, 5), part(&array, 3, 2)), (&[][..], &[][..]));

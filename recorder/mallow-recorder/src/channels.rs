@@ -89,7 +89,7 @@ pub fn take_channel() -> Result<Place, NoChannel> {
 ///
 /// # Safety
 /// `channel` was returned by [`take_channel`] to this thread, which has written nothing to its ring.
-pub unsafe fn give_back(channel: *const Channel) {
+pub unsafe fn release(channel: *const Channel) {
     process::header().events_lost.fetch_add(1, Ordering::Relaxed);
     // SAFETY: by contract.
     let channel = unsafe { &*channel };

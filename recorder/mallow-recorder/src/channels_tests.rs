@@ -28,7 +28,7 @@ struct Taker {
 
 /// One look at a channel, as far as it has come.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
-struct Look {
+struct Reading {
     tid: u32,
     serial: u32,
 }
@@ -39,7 +39,7 @@ struct World {
     takers: Vec<Taker>,
     serials: u32,
     /// The collector's looks, and its next step.
-    looks: [Look; 2],
+    looks: [Reading; 2],
     step: usize,
     passes_left: u32,
     /// Whether a channel is signed with the serial number first, and looked at in the other order.
@@ -102,7 +102,7 @@ impl World {
             let (index, part) = (self.step / 2, self.step % 2);
             let (channel, look) = (self.channels[index], &mut next.looks[index]);
             if part == 0 {
-                *look = Look::default();
+                *look = Reading::default();
             }
             if (part == 0) == self.signs_last {
                 look.tid = if channel.is_owned { channel.tid } else { NOBODY };
@@ -142,7 +142,7 @@ fn explore(first: World) -> usize {
 }
 
 #[test]
-fn a_channel_is_given_back_when_nobody_alive_owns_it() {
+fn a_channel_is_released_when_its_owner_has_ended() {
     let worlds = explore(World::of(true));
     assert!(worlds > 1_000, "{worlds} worlds are not all");
 }
@@ -150,6 +150,6 @@ fn a_channel_is_given_back_when_nobody_alive_owns_it() {
 /// A thread that signs with its id first stands for a moment behind the serial number of the channel's last owner.
 #[test]
 #[should_panic(expected = "while its owner lives")]
-fn a_thread_that_signs_its_id_first_is_found_out() {
+fn the_model_detects_a_thread_that_writes_its_id_first() {
     explore(World::of(false));
 }

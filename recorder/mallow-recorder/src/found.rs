@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stack_is_found_until_it_is_forgotten_or_another_takes_its_place() {
+    fn a_cached_stack_is_found_until_it_is_cleared_or_evicted() {
         // SAFETY: integers: zeros are valid.
         let mut found: Box<FoundStacks> = unsafe { Box::new_zeroed().assume_init() };
         assert_eq!(found.find(7), None);

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loader_says_whom_it_tells() {
+    fn the_loaders_notification_hook_is_found() {
         let rendezvous = rendezvous().unwrap();
         let mut is_code = false;
         elf::each_object(|object| {

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn records_stand_behind_each_other_with_their_lengths() {
+    fn log_records_are_contiguous_with_their_lengths() {
         let log = Log::new();
         assert_eq!(
             [log.take(40), log.take(16), log.take(64), log.take(16), log.take(8)],
@@ -74,7 +74,7 @@ mod tests {
 
     /// Somebody wrote the length and was gone before the end moved.
     #[test]
-    fn the_next_one_moves_the_end_for_who_never_came_back() {
+    fn an_abandoned_reservation_is_finished_by_the_next_writer() {
         let mut log = Log::new();
         log.words[0] = u64::from(24 | UNFILLED);
         assert_eq!(log.take(16), Some(24));
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_take_rooms_that_do_not_overlap() {
+    fn concurrent_reservations_do_not_overlap() {
         let (words, end) = (vec![0u64; 1 << 15], AtomicU64::new(0));
         let at = words.as_ptr() as usize;
         let mut taken: Vec<usize> = std::thread::scope(|scope| {

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_whole() {
+    fn function_names_match_as_a_whole() {
         let mut padded = [0; NAME_BYTES];
         padded[..5].copy_from_slice(b"fopen");
         assert!(is_called(&padded, b"fopen"));

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_kept_free_is_given_once_and_not_to_those_that_are_far() {
+    fn reserved_space_is_used_once_and_only_for_near_objects() {
         assert_eq!(take_reserved(0, PAGE), None, "nothing is reserved yet");
         reserve();
         let start = RESERVED_START.load(Ordering::Relaxed);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_far_is_not_found() {
+    fn a_gap_that_is_too_far_is_not_used() {
         let far = REACH / PAGE;
         assert_eq!(found(&[(20, 30 + far), (60 + far, 70 + far)], 20 * PAGE, true), Some(18 * PAGE));
         assert_eq!(found(&[(16, 30 + far), (60 + far, 70 + far)], 16 * PAGE, false), None);

@@ -86,10 +86,10 @@ unsafe fn find_beyond(table: *const Node, key: u64, hash: u64) -> Option<u32> {
     let found = unsafe {
         search(table, hash, |node, found| {
             if found == 0 {
-                return Look::Stop;
+                return Probe::Stop;
             }
             let is_it = found == key && is_link_of(node.link.load(Ordering::Relaxed), hash);
-            if is_it { Look::Found } else { Look::On }
+            if is_it { Probe::Found } else { Probe::On }
         })
     };
     found.map(|(id, _)| id)
@@ -128,9 +128,9 @@ unsafe fn find_or_insert(table: *const Node, key: u64, link: u64, hash: u64) -> 
             let is_it = found == key && node.link.load(Ordering::Relaxed) == link;
             // A failed claim means that another thread, or a signal handler, took the entry: read it again.
             if is_it || found == 0 && (claim(node, key, link) || holds(node, key, link)) {
-                Look::Found
+                Probe::Found
             } else {
-                Look::On
+                Probe::On
             }
         })
     }?;
@@ -141,7 +141,7 @@ unsafe fn find_or_insert(table: *const Node, key: u64, link: u64, hash: u64) -> 
 }
 
 /// The result of reading an entry.
-enum Look {
+enum Probe {
     On,
     Found,
     Stop,
@@ -153,7 +153,7 @@ enum Look {
 unsafe fn search(
     table: *const Node,
     hash: u64,
-    mut look: impl FnMut(&Node, u64) -> Look,
+    mut look: impl FnMut(&Node, u64) -> Probe,
 ) -> Option<(u32, usize)> {
     let mut segment_start = 0;
     for (i, (segment, probes)) in NODE_SEGMENTS.into_iter().zip(NODE_PROBES).enumerate() {
@@ -167,9 +167,9 @@ unsafe fn search(
             // Read only once: if one read saw the entry free and another saw it taken, it would be skipped, and the
             // same node inserted twice.
             match look(node, node.key.load(Ordering::Acquire)) {
-                Look::On => {}
-                Look::Found => return Some((id as u32, i)),
-                Look::Stop => return None,
+                Probe::On => {}
+                Probe::Found => return Some((id as u32, i)),
+                Probe::Stop => return None,
             }
         }
         segment_start += segment;

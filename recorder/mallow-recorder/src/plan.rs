@@ -152,7 +152,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_patch_that_is_none_is_not_made() {
+    fn an_invalid_patch_is_not_applied() {
         assert!(is_possible(&patch()));
         for spoil in [
             (|patch: &mut Patch| patch.displaced_bytes = 4) as fn(&mut Patch),

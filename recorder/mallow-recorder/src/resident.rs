@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_status_are_read() {
+    fn resident_memory_is_parsed_from_proc_status() {
         let text = b"Name:\tx\nVmStk:\t     132 kB\nRssAnon:\t    1024 kB\n";
         assert_eq!(
             [field(text, b"VmStk:"), field(text, b"RssAnon:"), field(text, b"No:")],

@@ -275,7 +275,7 @@ impl Writer {
             // A handler found room after it when it was released already: what it wrote is lost with it.
             process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
         }
-        self.give_back(at);
+        self.release(at);
         Err(why)
     }
 
@@ -297,7 +297,7 @@ impl Writer {
 
     /// Releases what was reserved from `at` on: handlers that reserved after it failed as well, or their records are
     /// lost with this one.
-    fn give_back(&self, at: u64) {
+    fn release(&self, at: u64) {
         self.reserved.store(at, Ordering::Relaxed);
     }
 }
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_stands_in_front_of_its_record() {
+    fn a_time_stamp_precedes_its_record() {
         let bench = bench();
         // SAFETY: as above.
         unsafe { bench.writer.push(9, [7]).and_then(|()| bench.writer.push(0, [8])) }.unwrap();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn records_stand_one_behind_the_other() {
+    fn records_are_contiguous_in_the_ring() {
         let bench = bench();
         bench.push(7);
         bench.push(8);
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_left_is_skipped_and_what_is_behind_it_is_kept() {
+    fn an_abandoned_record_is_skipped_and_later_ones_are_kept() {
         let bench = bench();
         bench.push(7);
         let _left = bench.writer.reserve(3);
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_was_left_with_nothing_behind_it_is_skipped() {
+    fn an_abandoned_last_record_is_skipped() {
         let bench = bench();
         let _left = bench.writer.reserve(2);
         // SAFETY: this thread's own.

@@ -212,7 +212,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
             script::meet(object);
         }
     }
-    let full = object.and_then(|object| compile(&object, pc).or_else(|| untold(&object, pc)));
+    let full = object.and_then(|object| compile(&object, pc).or_else(|| without_table(&object, pc)));
     let rule = full.unwrap_or(FullRule::FRAME_POINTER).packed();
     if tag(pc) >> 32 == 0 {
         // The pair of entries is a tiny set: prefer the empty one, else replace the second.
@@ -254,7 +254,7 @@ fn compile(object: &Object, pc: usize) -> Option<FullRule> {
 
 /// Returns the rule of known code without a table: musl has none for the code to which a signal handler returns. It
 /// is recognised by its instructions, as other unwinders do.
-fn untold(object: &Object, pc: usize) -> Option<FullRule> {
+fn without_table(object: &Object, pc: usize) -> Option<FullRule> {
     /// `mov rax, 15` and `syscall`.
     const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
     /// An offset in the kernel's `ucontext`, which begins just above the handler's return address.

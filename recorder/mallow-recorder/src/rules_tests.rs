@@ -202,7 +202,7 @@ fn damaged_tables_are_read_to_their_end_and_no_further() {
 }
 
 #[test]
-fn rules_give_back_their_offsets_or_are_wide() {
+fn rules_round_trip_their_offsets_or_are_wide() {
     for (a, b) in [(8, 0), (16, -16), ((8 << 15) - 8, -(8 << 11)), (-(8 << 15), (8 << 11) - 8), (-8, 8)] {
         for kind in [
             RuleKind::Sp,
@@ -237,8 +237,8 @@ fn an_entry_of_the_cache_tells_its_whole_address() {
 }
 
 #[test]
-fn own_code_has_a_rule_and_nowhere_has_none() {
-    let here = own_code_has_a_rule_and_nowhere_has_none as *const () as usize;
+fn an_address_in_code_has_a_rule_and_one_outside_has_none() {
+    let here = an_address_in_code_has_a_rule_and_one_outside_has_none as *const () as usize;
     assert!(matches!(
         rule_at(here + 1, 0).kind(),
         RuleKind::Sp | RuleKind::SpSavesBp | RuleKind::Bp | RuleKind::BpSavesBp
@@ -248,9 +248,8 @@ fn own_code_has_a_rule_and_nowhere_has_none() {
 
 /// What a linker has left out mallow makes: with that, every function has the rules of the linker's table.
 #[test]
-fn a_table_that_mallow_made_says_what_the_linkers_says() {
-    let own = crate::objects::find(a_table_that_mallow_made_says_what_the_linkers_says as *const () as usize)
-        .unwrap();
+fn mallows_unwind_table_equals_the_linkers() {
+    let own = crate::objects::find(mallows_unwind_table_equals_the_linkers as *const () as usize).unwrap();
     let bases = BaseAddresses::default().set_eh_frame_hdr(own.eh_frame_header as u64);
     let header = EhFrameHdr::new(mapped(&own, own.eh_frame_header), NativeEndian).parse(&bases, 8).unwrap();
     let mut made = Vec::new();
@@ -273,13 +272,13 @@ fn a_table_that_mallow_made_says_what_the_linkers_says() {
 
 /// musl's has no table, and is known by its instructions.
 #[test]
-fn what_a_handler_returns_to_is_known_without_a_table() {
+fn the_signal_trampoline_is_recognised_without_a_table() {
     let code = [0xc3u8, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90];
     let start = code.as_ptr() as usize;
     let object =
         |bytes| Object { start, end: start + bytes, bias: 0, eh_frame_header: 0, name: core::ptr::null() };
-    let rule = untold(&object(code.len()), start).unwrap();
+    let rule = without_table(&object(code.len()), start).unwrap();
     assert_eq!((rule.kind, rule.a), (RuleKind::Signal, 160));
-    assert_eq!(untold(&object(9), start), None, "not within the object");
-    assert_eq!(untold(&object(code.len()), start + 1), None);
+    assert_eq!(without_table(&object(9), start), None, "not within the object");
+    assert_eq!(without_table(&object(code.len()), start + 1), None);
 }

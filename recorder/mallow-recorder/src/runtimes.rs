@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_releases_notes_tell_its_version() {
+    fn the_version_is_parsed_from_a_jdk_release_file() {
         let notes = |version: &str| {
             format!("IMPLEMENTOR=\"x\"\nJAVA_RUNTIME_VERSION=\"99\"\nJAVA_VERSION=\"{version}\"\n")
         };
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn our_words_stand_behind_the_programs_name() {
+    fn added_options_follow_the_programs_name() {
         let given = [c"/bin/java".as_ptr(), c"-cp".as_ptr(), c".".as_ptr(), core::ptr::null()];
         let mut main = MainArguments { environment: core::ptr::null(), words: given.as_ptr(), count: 3 };
         let words = |main: &MainArguments| {

@@ -14,7 +14,7 @@ const SECCOMP_SET_MODE_FILTER: u64 = 1;
 
 /// How a system call is about to restrict its thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum Restriction {
     /// Nothing.
     Open,
     /// System calls are filtered.
@@ -28,12 +28,12 @@ pub enum Door {
 
 /// Returns the effect of `prctl` with these arguments. A filter at a null address is not set: libraries probe in this
 /// way what the kernel supports.
-pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Door {
+pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Restriction {
     match (option, value) {
-        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Door::Closed,
-        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Door::Filtered,
-        (PR_SET_KEEPCAPS, 1..) | (PR_SET_SECUREBITS, _) => Door::Rights,
-        _ => Door::Open,
+        (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Restriction::Closed,
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Restriction::Filtered,
+        (PR_SET_KEEPCAPS, 1..) | (PR_SET_SECUREBITS, _) => Restriction::Rights,
+        _ => Restriction::Open,
     }
 }
 
@@ -46,13 +46,13 @@ pub fn is_exit(number: u64, is_main_thread: impl FnOnce() -> bool) -> bool {
 }
 
 /// Returns the effect of a system call with this number and these arguments.
-pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Door {
+pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Restriction {
     match (number, first) {
         (SYS_PRCTL, _) => of_prctl(first, second, third),
         // With flags the kernel refuses it.
-        (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) if second == 0 && third == 0 => Door::Closed,
-        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Door::Filtered,
-        _ => Door::Open,
+        (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) if second == 0 && third == 0 => Restriction::Closed,
+        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Restriction::Filtered,
+        _ => Restriction::Open,
     }
 }
 
@@ -70,8 +70,8 @@ mod tests {
     }
 
     #[test]
-    fn what_closes_a_door_is_known() {
-        use Door::{Closed, Filtered, Open};
+    fn system_calls_that_sandbox_a_thread_are_recognised() {
+        use Restriction::{Closed, Filtered, Open};
         assert_eq!(
             [of_prctl(38, 1, 0), of_prctl(PR_SET_SECCOMP, 2, 9), of_prctl(PR_SET_SECCOMP, 1, 9)],
             [Open, Filtered, Closed]
@@ -83,16 +83,19 @@ mod tests {
     }
 
     #[test]
-    fn who_keeps_rights_is_known() {
-        assert_eq!([of_prctl(8, 1, 0), of_prctl(28, 4, 0), of_syscall(157, 8, 1, 0)], [Door::Rights; 3]);
-        assert_eq!(of_prctl(8, 0, 0), Door::Open);
+    fn programs_that_keep_privileges_are_recognised() {
+        assert_eq!(
+            [of_prctl(8, 1, 0), of_prctl(28, 4, 0), of_syscall(157, 8, 1, 0)],
+            [Restriction::Rights; 3]
+        );
+        assert_eq!(of_prctl(8, 0, 0), Restriction::Open);
     }
 
     /// As libseccomp does before it sets one.
     #[test]
-    fn who_asks_what_the_kernel_knows_closes_nothing() {
-        assert_eq!(of_syscall(SYS_SECCOMP, 0, 1, 0), Door::Open);
-        assert_eq!(of_syscall(SYS_SECCOMP, 1, 2, 0), Door::Open);
-        assert_eq!(of_prctl(PR_SET_SECCOMP, 2, 0), Door::Open);
+    fn probing_for_seccomp_support_is_no_sandbox() {
+        assert_eq!(of_syscall(SYS_SECCOMP, 0, 1, 0), Restriction::Open);
+        assert_eq!(of_syscall(SYS_SECCOMP, 1, 2, 0), Restriction::Open);
+        assert_eq!(of_prctl(PR_SET_SECCOMP, 2, 0), Restriction::Open);
     }
 }

@@ -286,7 +286,7 @@ fn met() -> Met {
 #[cold]
 fn settle(stage: Stage) -> bool {
     let (unread, interpreter) = match stage {
-        Stage::Untold => return false,
+        Stage::Unknown => return false,
         Stage::Elsewhere => (UNREAD_LAYOUT, [[0; 2]; 2]),
         Stage::Found(interpreter) => (READ, interpreter),
     };

@@ -215,7 +215,7 @@ fn one_thread_stamps_only_behind_beats() {
 }
 
 #[test]
-fn addresses_that_go_from_hand_to_hand_are_read_in_order() {
+fn addresses_passed_between_threads_are_read_in_order() {
     let plans: [([&'static [Call]; 2], u32); 5] = [
         ([PAIRS, PAIR], 0),
         ([PAIR, PAIR], 1),
@@ -239,7 +239,7 @@ fn a_thread_that_is_not_busy_stamps_every_event() {
 /// The model can fail: with a thread that never takes the order away from another.
 #[test]
 #[should_panic(expected = "[")]
-fn a_thread_that_leaves_the_order_alone_is_found_out() {
+fn the_model_detects_a_thread_that_does_not_set_the_order() {
     let mut world = World::of(&[PAIRS, PAIR], 0);
     // The second thread believes to be the first.
     world.order = with_order_owner(ORDER_BUSY, 1);

@@ -324,7 +324,7 @@ unsafe fn enter_first(caller: Caller) -> Entry {
         let memo = if place.counts { core::ptr::null_mut() } else { place.memo };
         if !place.counts && memo.is_null() {
             // The address space is limited. As with channels, what is not recorded is counted.
-            channels::give_back(place.channel);
+            channels::release(place.channel);
             tls::set((&raw const WITHOUT_CHANNEL.0).cast_mut().cast());
             return Entry::Pass;
         }
@@ -370,8 +370,8 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
         // What is called by the outer call is called from below its own return address.
         let is_above = cx.stack.holds(caller.sp) && cx.stack.holds(outer_sp) && caller.sp >= outer_sp;
         let back = match way_out(caller, outer_sp, cx) {
-            WayOut::OuterCall if state == IN_REAL => return Entry::Pass,
-            WayOut::Neither if is_above => {
+            Reached::OuterCall if state == IN_REAL => return Entry::Pass,
+            Reached::Neither if is_above => {
                 // The outer call's frame is gone: it was left by a jump.
                 if home == RECORDING {
                     Memo::forget((*thread).memo);
@@ -398,7 +398,7 @@ unsafe fn enter_nested(thread: *mut Thread, state: u32, caller: Caller) -> Entry
 
 /// What a stack walk from a call during another one reaches first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum WayOut {
+enum Reached {
     /// The other call: it called this one.
     OuterCall,
     /// A signal frame: a handler called this one.
@@ -408,10 +408,10 @@ enum WayOut {
 }
 
 /// Walks out from `caller` to the hooked call whose stack pointer was `outer_sp`.
-unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut {
+unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> Reached {
     /// The minimal size of a signal frame: the red zone, the registers, and those of the floating point unit.
     const SIGNAL_FRAME_BYTES_MIN: usize = 128 + 440 + 512;
-    let mut met = WayOut::Neither;
+    let mut met = Reached::Neither;
     let mut callee_is_ours = false;
     let mut is_guessed = false;
     // SAFETY: as in `enter`.
@@ -419,17 +419,17 @@ unsafe fn way_out(caller: Caller, outer_sp: usize, cx: &UnwindContext) -> WayOut
         from_scratch::walk_each(caller, cx, |_, frame, _| {
             is_guessed |= frame.slot < outer_sp && is_guessed_way(frame);
             if frame.exact {
-                met = WayOut::SignalFrame;
+                met = Reached::SignalFrame;
             } else if frame.slot == outer_sp && callee_is_ours {
-                met = WayOut::OuterCall;
+                met = Reached::OuterCall;
             }
             callee_is_ours = is_of_our_library(frame.ra);
-            met == WayOut::Neither
+            met == Reached::Neither
         })
     };
     // Code without tables, such as musl's: too close below the other call for a signal to have come between.
     let is_close = outer_sp.wrapping_sub(caller.sp) < SIGNAL_FRAME_BYTES_MIN;
-    if met == WayOut::Neither && is_guessed && is_close { WayOut::OuterCall } else { met }
+    if met == Reached::Neither && is_guessed && is_close { Reached::OuterCall } else { met }
 }
 
 /// The addresses of our library; none while they are not known.

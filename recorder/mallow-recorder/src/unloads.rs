@@ -109,10 +109,10 @@ impl AddressSpace {
     /// Begins a generation: the modules that are gone have vacated their granules; all have, if that cannot be
     /// determined. The stamps are written before the generation is incremented, and a module is removed after its
     /// stamps. Returns the stamp.
-    fn vacate(&self, can_tell: bool, is_loaded: impl Fn(Range) -> bool) -> u64 {
+    fn vacate(&self, is_certain: bool, is_loaded: impl Fn(Range) -> bool) -> u64 {
         let generation = self.generation.load(Ordering::Relaxed) + 1;
         let stamp = (generation % GENERATION_COUNT) as u16;
-        if self.has_unnoted.swap(false, Ordering::Relaxed) || !can_tell {
+        if self.has_unnoted.swap(false, Ordering::Relaxed) || !is_certain {
             // Modules that are seen from here on are stored again, because nothing is known under the new stamps.
             self.met.iter().for_each(|met| met.store(0, Ordering::Release));
             self.vacated.iter().for_each(|granule| granule.store(stamp, Ordering::Release));

@@ -39,7 +39,7 @@ fn a_module_is_vacated_once() {
 }
 
 #[test]
-fn everything_changes_when_another_module_may_stand_in_the_same_place() {
+fn every_address_changes_if_another_module_may_have_taken_the_place() {
     let space = space();
     space.meet(range(LIBRARY));
     space.vacate(false, |_| true);
@@ -59,7 +59,7 @@ fn modules_that_could_not_be_noted_change_everything_at_the_next_unload_and_at_n
 }
 
 #[test]
-fn a_module_that_is_met_again_and_again_takes_one_place() {
+fn a_module_that_is_seen_repeatedly_takes_one_place() {
     let space = space();
     for _ in 0..2 * MET_COUNT {
         space.meet(range(PLUGIN));
@@ -79,7 +79,7 @@ fn a_range_at_either_end_of_the_address_space_keeps_its_granules() {
 
 /// Modules come and go at random places. Two addresses are the same to us only if no module went between the two looks.
 #[test]
-fn equal_stamps_mean_that_nothing_went_in_between() {
+fn equal_generations_mean_that_no_module_was_unloaded_in_between() {
     let space = space();
     let mut loaded: BTreeSet<usize> = BTreeSet::new();
     let place = |index: usize| (PLUGIN.0 + index * 0x9000, PLUGIN.0 + index * 0x9000 + 0x9000);

@@ -57,7 +57,7 @@ fn with_entry(start: usize, argument: usize, create: impl FnOnce(usize, usize) -
     entry.argument.store(argument, Ordering::Relaxed);
     let answer = create(first_of_thread as *const () as usize, core::ptr::from_ref(entry) as usize);
     if answer != 0 {
-        entry.give_back();
+        entry.release();
     }
     answer
 }
@@ -92,7 +92,7 @@ unsafe extern "C" fn begins(entry: *const Entry) -> Start {
     let (function, argument) = (entry.start.load(Ordering::Relaxed), entry.argument.load(Ordering::Relaxed));
     match memory() {
         Some(memory) => entry.begin(memory),
-        None => entry.give_back(),
+        None => entry.release(),
     }
     Start { function, argument }
 }

@@ -5,7 +5,7 @@ use crate::memory::memory;
 use crate::{execs, threads};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
-use mallow_recorder::sandbox::{Door, of_prctl, of_syscall};
+use mallow_recorder::sandbox::{Restriction, of_prctl, of_syscall};
 use mallow_wire::timers::BY_EVENTS;
 
 static PRCTL: Real = Real::named(c"prctl");
@@ -29,8 +29,8 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64) -
     SYSCALL.address()
 }
 
-fn prepare(door: Door) {
-    if door == Door::Open {
+fn prepare(restriction: Restriction) {
+    if restriction == Restriction::Open {
         return;
     }
     let Some(memory) = memory() else { return };

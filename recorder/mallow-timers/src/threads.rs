@@ -76,7 +76,7 @@ fn look_through() {
             && !kernel::is_alive(pid, entry.tid.load(Ordering::Relaxed));
         if is_over && entry.moves(LIVE, BUSY) {
             kernel::timer_delete(entry.timer.load(Ordering::Relaxed));
-            entry.give_back();
+            entry.release();
         }
     }
     LOOK_AT.store((TAKEN.load(Ordering::Relaxed) * 2).clamp(FEW, ENTRIES), Ordering::Relaxed);
@@ -88,7 +88,7 @@ pub(crate) fn close() {
     for entry in &TABLE {
         if entry.moves(LIVE, BUSY) {
             kernel::timer_delete(entry.timer.load(Ordering::Relaxed));
-            entry.give_back();
+            entry.release();
         }
     }
 }
@@ -121,7 +121,7 @@ impl Entry {
     }
 
     /// Nobody has it any more.
-    pub(crate) fn give_back(&self) {
+    pub(crate) fn release(&self) {
         self.state.store(FREE, Ordering::Release);
         TAKEN.fetch_sub(1, Ordering::Relaxed);
     }
@@ -134,7 +134,7 @@ impl Entry {
         let Some(timer) = is_wanted.then(|| kernel::timer_create(tid, signals::ours(), value)).flatten()
         else {
             memory.count(|header| &header.threads_without);
-            return self.give_back();
+            return self.release();
         };
         self.tid.store(tid, Ordering::Relaxed);
         self.timer.store(timer, Ordering::Relaxed);

@@ -1,16 +1,17 @@
-//! Words that the project gave up for the field's own, and does not take back in names.
+//! Retired words: terms that the project replaced by the field's own, and that must not come back in names.
 //!
-//! An identifier or a file's name is taken apart (`lastLook`, `last_look`, `LAST_LOOKS`: last, look), and no part, nor parts
-//! that follow each other, may be a retired word; an `s` at its end makes no difference. A word that is written as a type
-//! (`Look`) is retired in names of types only: as a verb or a plain word it stays. Comments and texts are free. Programs that
-//! are profiled in tests have names of their own.
+//! An identifier or a file's name is split into words (`lastLook`, `last_look`, `LAST_LOOKS`: last, look). No word, nor
+//! sequence of words, may be retired; a final `s` makes no difference. A word that is written like a type (`Look`) is retired
+//! in names of types only: as a verb or a plain word it is allowed. Comments and strings are not checked, nor programs
+//! that are profiled in tests.
 
 use super::tokens::{line, word};
 use super::{Finding, TextFile, Tree};
 use std::collections::BTreeMap;
 
-/// The words, with what is said instead.
+/// Each retired word with its replacement.
 const RETIRED: &[(&str, &str)] = &[
+    ("admit", "register"),
     ("aide", "helper thread"),
     ("Alarm", "timer"),
     ("Arrival", "registration"),
@@ -22,6 +23,7 @@ const RETIRED: &[(&str, &str)] = &[
     ("Cut", "truncated"),
     ("deaf", "ignored"),
     ("defeated", "unhookable"),
+    ("Door", "socket, restriction"),
     ("events_view", "event options"),
     ("figure", "metric"),
     ("Fold", "aggregator"),
@@ -29,7 +31,10 @@ const RETIRED: &[(&str, &str)] = &[
     ("folded_site", "site summary"),
     ("folded_thread", "thread summary"),
     ("folded_totals", "totals"),
+    ("Fresh", "new frame"),
+    ("give_back", "release"),
     ("handed_on", "preserved"),
+    ("Hello", "handshake"),
     ("introduce", "register"),
     ("judgement", "conclusion, verdict"),
     ("keep_unchanged", "revalidate"),
@@ -48,23 +53,27 @@ const RETIRED: &[(&str, &str)] = &[
     ("realloc_moved", "realloc done"),
     ("Shown", "frame visibility"),
     ("Shows", "event report"),
+    ("Silence", "collector timeout"),
     ("sites_view", "site options"),
     ("stacks_cut", "stacks truncated"),
     ("Standing", "position, thread state"),
     ("station", "worker thread"),
     ("succeed", "replace image"),
     ("surroundings", "unwind context, environment"),
+    ("take_back", "release"),
     ("tally", "stats"),
+    ("tells_lifetimes", "has lifetimes"),
     ("Told", "missing data, reported"),
     ("unmet", "missing"),
+    ("untold", "unknown"),
     ("wiped", "cleared by fork"),
     ("workplace", "work directory"),
 ];
 
-/// Where names are ours.
+/// Folders that are checked.
 const FOLDERS: &[&str] = &["crates", "e2e", "fuzz", "markers", "recorder", "xtask"];
 
-/// One finding for each retired word in a name.
+/// Returns one finding for each retired word in a name.
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     files(tree).flat_map(|file| found(file, RETIRED)).collect()
 }
@@ -77,7 +86,7 @@ type Rows = [(&'static str, &'static str)];
 
 fn found(file: &TextFile, rows: &Rows) -> Vec<Finding> {
     let path = file.path.with_extension("");
-    // Each name once, with the line where it stands first.
+    // Each name once, with the line of its first use.
     let mut names: BTreeMap<String, usize> =
         path.iter().filter_map(|part| Some((part.to_str()?.to_owned(), 0))).collect();
     for token in file.runs().iter().flatten() {
@@ -110,7 +119,7 @@ fn has(parts: &[String], wanted: &[String]) -> bool {
     parts.windows(wanted.len()).any(|window| window.iter().zip(wanted).all(same))
 }
 
-/// A name's words in small letters.
+/// Returns a name's words in lower case.
 fn parts(name: &str) -> Vec<String> {
     let mut spaced = String::new();
     for c in name.chars() {

@@ -4,7 +4,7 @@ use super::{Baselines, sorted};
 use mallow_gate::baseline::BaselineError;
 use std::path::Path;
 
-/// What a folder of a named baseline begins with: no class does.
+/// The first character of the folder of a named baseline: no class begins with it.
 const MARK: char = '@';
 
 /// The longest name. Its folder's name may have three letters for each of its own.
@@ -15,7 +15,7 @@ const NAME_MAX: usize = 80;
 pub struct NamedBaseline {
     /// Its name.
     pub name: String,
-    /// How many tests it has, each counted once.
+    /// The number of tests, each counted once.
     pub tests: usize,
     /// The classes of environments that it has, in order.
     pub classes: Vec<String>,

@@ -14,7 +14,7 @@ pub(super) struct Contents {
 }
 
 impl Contents {
-    /// The number of a file that nobody writes just now; none if it cannot be read.
+    /// Returns the hash of a file that is not being written; `None` if it cannot be read.
     pub(super) fn of(&self, path: &Path) -> Option<u64> {
         if let Ok(known) = self.known.lock()
             && let Some(number) = known.get(path)

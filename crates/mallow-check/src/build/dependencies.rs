@@ -1,17 +1,17 @@
 //! The files that a compiler read, as it lists them: rules of make, from `cc -MD`, from GNU ld and from
 //! `rustc --emit=dep-info`.
 
-/// What went into an output.
+/// The dependencies of an output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dependencies {
-    /// As the compiler wrote them: relative to where it was run, or absolute.
+    /// As the compiler wrote them: relative to its working folder, or absolute.
     pub(super) files: Vec<String>,
-    /// Variables that it asked for, with their values; none for those that were not set.
+    /// Environment variables that it read, with their values; `None` for those that were not set.
     pub(super) variables: Vec<(String, Option<String>)>,
 }
 
-/// Reads a file of rules. What makes no sense is passed over: a missing dependency is found by nobody, so the writer
-/// of the rules is trusted to be make's friend.
+/// Parses a file of make rules. Invalid lines are ignored: a missing dependency cannot be detected anyway, so the
+/// writer of the rules is trusted.
 pub(super) fn parse(text: &str) -> Dependencies {
     let mut found = Dependencies::default();
     for line in text.replace("\\\r\n", " ").replace("\\\n", " ").lines() {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Dependencies {
     found
 }
 
-/// What stands behind the colon. A colon in a path is not followed by a space.
+/// Returns the text after the colon. A colon in a path is not followed by a space.
 fn behind_target(line: &str) -> Option<&str> {
     line.split_once(": ").map(|(_, files)| files)
 }

@@ -5,9 +5,9 @@ use std::fmt;
 /// Why a test cannot be built or run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// What went wrong.
+    /// The error message.
     pub sentence: String,
-    /// What the compiler or the command printed, whole; empty when nothing was run.
+    /// The whole output of the compiler or the command; empty if nothing was run.
     pub output: String,
 }
 

@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// What `job` makes of each item, in their order, at most `jobs` at the same time.
+/// Runs `job` for each item, at most `jobs` in parallel, and returns the results in the order of the items.
 pub(super) fn map<Item: Sync, Made: Send>(
     items: &[Item],
     jobs: usize,

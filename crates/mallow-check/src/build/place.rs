@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// What has to be done for one test.
+/// The steps for one test.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// Steps that may be shared with other tests, and depend on nothing.
@@ -20,7 +20,7 @@ pub(super) struct Plan {
     pub(super) prepared: Prepared,
 }
 
-/// What a plan is made of.
+/// The inputs of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct Place<'all> {
     pub(super) test: &'all TestSpec,
@@ -30,7 +30,7 @@ pub(super) struct Place<'all> {
 }
 
 impl Place<'_> {
-    /// What is run, with the test's own variables behind those that its language needs.
+    /// Returns the command to run, with the test's own variables after those that its language needs.
     pub(super) fn prepared(
         self,
         command: Vec<OsString>,
@@ -38,7 +38,7 @@ impl Place<'_> {
         runtime: Option<String>,
     ) -> Prepared {
         let own = self.test.settings.environment.iter().map(|(name, value)| (name.into(), value.into()));
-        // What finds the markers has the test's own folders behind it, so it stands in their place.
+        // The path of the markers is followed by the test's own folders, because it replaces them.
         let mut environment: BTreeMap<OsString, OsString> = own.collect();
         for (name, value) in language_environment {
             match name.to_str() {
@@ -71,8 +71,8 @@ impl Place<'_> {
 
     /// The flags that replace folders of this machine by those that are the same everywhere.
     pub(super) fn prefix_maps(self, flag: &str) -> Vec<OsString> {
-        // The last one that fits counts: the working folder may lie in the suite's. With a slash behind it nothing
-        // is left of the suite's folder, and without one it is the compiler's own working directory.
+        // The last match counts: the working folder may be in the suite's. With a slash after it nothing is left of
+        // the suite's folder, and without one it is the compiler's own working directory.
         let suite = &self.suite.folder;
         let maps = [(suite.clone(), ""), (suite.join(""), ""), (self.workdir.root().to_owned(), "mallow")];
         let map = |(from, to): (PathBuf, &str)| {

@@ -93,7 +93,7 @@ fn markers(place: Place<'_>, tool: &Tool, flags: &[&String]) -> Step {
     }
 }
 
-/// What a crate has to have in common with the program it is linked into.
+/// Options that a crate has to have in common with the program it is linked into.
 fn target(flags: &[&String]) -> Vec<OsString> {
     let Some(at) = flags.iter().position(|flag| flag.starts_with("--target")) else {
         return Vec::new();

@@ -8,8 +8,8 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// Makes an interpreter print its version and then where it really is. Version managers put scripts into `PATH`,
-/// whose own allocations are nobody's business.
+/// Makes an interpreter print its version and then its real path. Version managers put scripts into `PATH`, whose own
+/// allocations must not be counted.
 const QUESTIONS: [(Language, Kind, &str, &[&str]); 3] = [
     (
         Language::Python,
@@ -31,8 +31,8 @@ const QUESTIONS: [(Language, Kind, &str, &[&str]); 3] = [
     ),
 ];
 
-/// The markers collect garbage before a region begins and ends; and a run does the same as the one before only when V8 compiles
-/// and collects on the same thread at the same places. A test's own flags stand behind these and go before them.
+/// The markers collect garbage before a region begins and ends; and runs are equal only if V8 compiles and collects
+/// on the same thread at the same places. A test's own flags come after these and take precedence.
 pub(super) const NODE_FLAGS: [&str; 7] = [
     "--expose-gc",
     "--predictable",
@@ -67,7 +67,7 @@ pub(super) fn plan(place: Place<'_>, source: &Path, language: Language) -> Resul
     Ok(Plan { pieces: Vec::new(), last: None, prepared })
 }
 
-/// What a command needs to find the markers, if its name is an interpreter's.
+/// Returns the variables with which a command finds the markers, if its name is an interpreter's.
 pub(super) fn environment_of_command(place: Place<'_>, name: &OsStr) -> Vec<(OsString, OsString)> {
     let name =
         Path::new(name).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

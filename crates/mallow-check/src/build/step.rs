@@ -22,34 +22,34 @@ const DEPENDENCY_FILE: &str = "--dependency-file";
 /// One call of a compiler.
 #[derive(Clone, Debug)]
 pub(super) struct Step {
-    /// What it does, as in `cannot …`.
+    /// Its purpose, as in `cannot …`.
     pub(super) purpose: String,
     /// The compiler and its arguments.
     pub(super) command: Vec<OsString>,
-    /// Where it runs.
+    /// Its working folder.
     pub(super) directory: PathBuf,
-    /// What it writes.
+    /// Its output.
     pub(super) output: PathBuf,
-    /// What it reads for certain.
+    /// Inputs that it certainly reads.
     pub(super) inputs: Vec<PathBuf>,
-    /// Where it lists what it read.
+    /// Where it lists its dependencies.
     pub(super) rules: Rules,
-    /// What the compiler says about its version.
+    /// The compiler's version.
     pub(super) version: String,
 }
 
-/// Where a compiler lists what it read.
+/// Where a compiler lists its dependencies.
 #[derive(Clone, Debug)]
 pub(super) enum Rules {
-    /// Nowhere: it reads what it is told to.
+    /// Nowhere: it reads only its inputs.
     None,
     /// In a file that the command names.
     Compiler(PathBuf),
-    /// In a file, with GNU ld, lld and mold; other linkers do not know how.
+    /// In a file, with GNU ld, lld and mold; other linkers do not support it.
     Linker(PathBuf),
 }
 
-/// What an output was made of. Lies beside it.
+/// The dependencies of an output. Stored beside it.
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 struct Stamp {
     key: u64,
@@ -58,18 +58,18 @@ struct Stamp {
 }
 
 impl Step {
-    /// Does it if it has to be done, and says whether it had.
+    /// Executes it if needed, and returns whether it was.
     pub(super) fn run(&self, contents: &Contents) -> Done {
         if self.is_fresh(contents) {
             return Ok(false);
         }
-        // Without its stamp a half-written output is never taken for a whole one.
+        // Without its stamp a partial output is never used as a complete one.
         for old in [&self.stamp_path(), &self.output] {
             let _ = fs::remove_file(old);
         }
         contents.forget(&self.output);
         if let Some(folder) = self.output.parent() {
-            // If it cannot be made, the compiler says so.
+            // If the folder cannot be created, the compiler reports it.
             let _ = fs::create_dir_all(folder);
         }
         let begin = SystemTime::now();
@@ -79,7 +79,7 @@ impl Step {
         Ok(true)
     }
 
-    /// Runs the command, and says where the rules are.
+    /// Runs the command, and returns where the rules are.
     fn call(&self) -> Result<Option<PathBuf>, BuildError> {
         let run = |command: &[OsString]| command::run(&self.purpose, command, &self.directory);
         match &self.rules {
@@ -152,7 +152,7 @@ impl Step {
     }
 }
 
-/// Returns whether a file was written while the compiler ran: nobody knows what the compiler saw.
+/// Returns whether a file was written while the compiler ran: then it is unknown which contents the compiler read.
 fn is_newer(path: &Path, begin: SystemTime) -> bool {
     fs::metadata(path).and_then(|there| there.modified()).is_ok_and(|modified| modified > begin)
 }
@@ -161,7 +161,7 @@ fn variable(name: &str) -> Option<String> {
     env::var_os(name).map(|value| value.to_string_lossy().into_owned())
 }
 
-/// `path` with something behind its last letter.
+/// Returns `path` with an ending appended.
 pub(super) fn with_ending(path: &Path, ending: impl AsRef<OsStr>) -> PathBuf {
     let mut whole = path.as_os_str().to_owned();
     whole.push(ending);

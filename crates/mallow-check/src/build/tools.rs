@@ -10,10 +10,10 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
-/// What tests are built and run with. Each tool is asked once for its version.
+/// The tools that build and run tests. Each tool's version is queried once.
 #[derive(Debug)]
 pub struct Tools {
-    /// Variables, looked up here first and never in the environment: tests bring their own.
+    /// Variables, looked up here and never in the environment: tests set their own.
     variables: HashMap<&'static str, OsString>,
     jobs: usize,
     answers: Mutex<HashMap<Vec<OsString>, Result<String, String>>>,
@@ -26,7 +26,7 @@ pub(super) struct Kind {
     pub(super) what: &'static str,
     /// The variable that can name another.
     pub(super) variable: &'static str,
-    /// What it is called without.
+    /// The default command.
     pub(super) usual: &'static str,
 }
 
@@ -41,9 +41,9 @@ pub(super) const NODE: Kind = Kind { what: "Node interpreter", variable: "NODE",
 /// A tool that is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tool {
-    /// The program and what its variable says behind it.
+    /// The program and the arguments in its variable.
     pub(super) words: Vec<OsString>,
-    /// All that it says about its version.
+    /// The whole output of its version query.
     pub(super) version: String,
 }
 
@@ -71,7 +71,7 @@ impl Tools {
         self
     }
 
-    /// How many compilers may run at the same time.
+    /// Returns how many compilers may run in parallel.
     pub(super) fn jobs(&self) -> usize {
         self.jobs
     }
@@ -83,7 +83,7 @@ impl Tools {
         self.tool(kind, test, &[question])
     }
 
-    /// An interpreter for `test`, asked a question of its own.
+    /// Returns an interpreter for `test`, identified by a query of its own.
     pub(super) fn tool(&self, kind: Kind, test: &str, question: &[&str]) -> Result<Tool, BuildError> {
         let words = self.words(kind);
         let name = words.first().cloned().unwrap_or_default();
@@ -135,7 +135,7 @@ impl Tools {
         answer
     }
 
-    /// Where a program is: in `PATH`, or, with a slash in its name, in `directory`.
+    /// Returns the path of a program: in `PATH`, or, with a slash in its name, in `directory`.
     pub(super) fn find(&self, name: &OsStr, directory: &Path) -> Option<PathBuf> {
         if name.as_encoded_bytes().contains(&b'/') {
             let path = directory.join(name);

@@ -14,7 +14,7 @@ pub struct ManifestError {
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// What is wrong, as the end of a sentence.
+    /// The error, as the end of a sentence.
     pub reason: String,
 }
 
@@ -47,8 +47,8 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// What serde says, as a person would: without the names of Rust's types, and with the key that was meant instead of
-/// every key there is.
+/// Rewrites serde's message for people: without the names of Rust's types, and with the key that was meant instead of
+/// every possible key.
 fn told(message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some((key, keys)) = unknown_field(&message) {
@@ -66,7 +66,7 @@ fn told(message: &str) -> String {
     unexpected(&message).unwrap_or(message)
 }
 
-/// What other tools call a key, and what it is called here: too unlike to be a slip.
+/// Keys of other tools, and their names here: too different to be a typing error.
 const SYNONYMS: [(&str, &str); 3] = [("command", "cmd"), ("operations", "ops"), ("iterations", "ops")];
 
 /// Keys that only `[gate]` has.
@@ -92,7 +92,7 @@ fn meant<'a>(key: &str, keys: &[&'a str]) -> Option<&'a str> {
 
 fn unknown_field(message: &str) -> Option<(&str, Vec<&str>)> {
     let (key, rest) = message.strip_prefix("unknown field `")?.split_once("`, expected ")?;
-    // Between back quotes stand keys, and between keys the words around them.
+    // Keys are between back quotes, with words between them.
     Some((key, rest.split('`').skip(1).step_by(2).collect()))
 }
 

@@ -27,7 +27,8 @@ struct Reader<'text> {
     folder: &'text Path,
 }
 
-/// What a gate and a test may both say. Their types have fields of the same names and nothing else in common.
+/// Settings that both a gate and a test may have. Their types have fields of the same names and nothing else in
+/// common.
 macro_rules! given {
     ($raw:expr) => {
         Given {
@@ -80,7 +81,7 @@ impl Reader<'_> {
             let name = &test.as_ref().name;
             let line = self.text[..name.span().start].matches('\n').count() + 1;
             if let Some(before) = lines.insert(name.as_ref().0.clone(), line) {
-                let reason = format!("the test {:?} stands in line {before} already", name.as_ref().0);
+                let reason = format!("the test {:?} is in line {before} already", name.as_ref().0);
                 return self.wrong(name.span(), reason);
             }
             tests.push(self.test(test.as_ref(), gate)?);
@@ -148,7 +149,7 @@ impl Reader<'_> {
         ];
         match keys.into_iter().find_map(|(key, span)| Some((key, span?))) {
             Some(("args", span)) => {
-                self.wrong(span, "a command's arguments stand in `cmd`; `args` is for `source`".to_owned())
+                self.wrong(span, "a command's arguments belong in `cmd`; `args` is for `source`".to_owned())
             }
             Some((key, span)) => {
                 self.wrong(span, format!("`{key}` is for tests with `source`; a command is not built"))
@@ -158,7 +159,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a table says about [`Settings`].
+/// The contents of a table of [`Settings`].
 struct Given<'raw> {
     runs: Option<u32>,
     warmup: Option<u32>,

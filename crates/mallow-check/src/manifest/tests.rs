@@ -279,7 +279,7 @@ fn tests_need_a_name_that_can_be_a_files() {
     }
     assert_eq!(
         said("[[test]]\nname = \"a\"\ncmd = [\"x\"]\n\n[[test]]\nname = \"a\"\ncmd = [\"y\"]\n"),
-        "line 6, column 8: the test \"a\" stands in line 2 already"
+        "line 6, column 8: the test \"a\" is in line 2 already"
     );
 }
 
@@ -291,7 +291,7 @@ fn a_test_runs_one_thing_and_has_the_keys_for_it() {
             "source = \"a.c\"",
             "column 10: a test has `cmd` or `source`, not both: either there is a program or it is built",
         ),
-        ("args = [\"a\"]", "column 8: a command's arguments stand in `cmd`; `args` is for `source`"),
+        ("args = [\"a\"]", "column 8: a command's arguments belong in `cmd`; `args` is for `source`"),
         ("libs = [\"z\"]", "column 8: `libs` is for tests with `source`; a command is not built"),
         ("mode = \"proces\"", "column 8: there is no mode \"proces\"; did you mean \"process\"?"),
         (

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub(super) struct Positive(pub(super) u64);
 
 impl Positive {
-    /// The number where a smaller type is wanted: nobody has more runs than that.
+    /// Converts the number to a smaller type: no one has more runs than that.
     pub(super) fn small(self) -> u32 {
         u32::try_from(self.0).unwrap_or(u32::MAX)
     }

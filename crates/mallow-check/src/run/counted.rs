@@ -10,8 +10,8 @@ use mallow_gate::regions::name_among_others;
 use mallow_launch::is_static;
 use std::cell::OnceCell;
 
-/// What is to be seen of a test's program. Whoever looks reads its libc and its symbols, so it is looked at once, when the
-/// first process has shown its libraries.
+/// What is known of a test's program. It is determined from its libc and its symbols, so it is done once, when the
+/// first process has reported its libraries.
 pub(super) type Seen = OnceCell<ProgramView>;
 
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub(super) fn of_regions(
     Ok(measured.collect())
 }
 
-/// A test with one region is that region; with several, each is named behind a dot.
+/// A test with one region has that region's name; with several, each is named after a dot.
 fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
     match regions {
         1 => test.name.clone(),
@@ -127,7 +127,7 @@ fn run_of(run: &RegionRun) -> Run {
     }
 }
 
-/// What a runtime told under the words of metrics.
+/// Returns the values that a runtime reported under the names of metrics.
 fn objects(told: &[(String, u64)]) -> Objects {
     let of = |metric: Metric| told.iter().find(|(word, _)| word == metric.word()).map(|(_, value)| *value);
     Objects {
@@ -167,7 +167,7 @@ pub(super) fn whole_run(processes: &[WatchedProcess], mode: Mode) -> Result<Run,
     Ok(whole)
 }
 
-/// An error begins in the middle of a line as a rule; what is said about a test begins one.
+/// An error usually begins in the middle of a line; a sentence about the test begins one.
 pub(crate) fn sentence(error: &str) -> String {
     let mut letters = error.chars();
     letters.next().into_iter().flat_map(char::to_uppercase).chain(letters).collect()

@@ -47,7 +47,7 @@ fn is_libc(path: &str) -> bool {
     name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl")
 }
 
-/// The loader that a program asks for. musl's is its libc.
+/// Returns the loader that a program requests. musl's is its libc.
 fn loader(executable: &str) -> Option<String> {
     let bytes = std::fs::read(executable).ok()?;
     let file = object::File::parse(&*bytes).ok()?;

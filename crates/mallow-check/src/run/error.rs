@@ -20,13 +20,13 @@ pub enum RunError {
     Output {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         cause: io::Error,
     },
     /// It took too long.
     #[error("the program was killed after {} (`timeout` in mallow.toml or --timeout sets how long it may take){output}", seconds(*after))]
     TimedOut {
-        /// What it was given.
+        /// Its deadline.
         after: Duration,
         /// The end of what it printed.
         output: Reported,
@@ -34,7 +34,7 @@ pub enum RunError {
     /// It ended with an error.
     #[error("the program {}{output}", ended(*exit))]
     Failed {
-        /// How.
+        /// Its exit status.
         exit: Exit,
         /// The end of what it printed.
         output: Reported,
@@ -103,7 +103,7 @@ pub enum RunError {
     },
 }
 
-/// The end of a program's output, if it said anything.
+/// The end of a program's output, if it printed anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reported(pub String);
 

@@ -10,8 +10,8 @@ use mallow_gate::measurement::{Measurement, ProcessMetrics};
 use mallow_runner::Alone;
 use std::ffi::OsString;
 
-/// Runs as many processes as runs count, and puts the figures of each beside a run. `asked` are the command's words, and how many operations it is
-/// asked for.
+/// Runs as many processes as there are runs that count, and stores the metrics of each beside a run. `asked` are the
+/// command's words, and its number of operations.
 pub(super) fn measure(
     runner: &Runner<'_>,
     task: &Task<'_>,
@@ -55,7 +55,7 @@ fn processes(
         return Err(RunError::FailedAlone { end: run.end, after: (run.wall_ns, test.settings.timeout) });
     }
     let of = |run: &mallow_bench::Run| ProcessMetrics {
-        // The kernel counts pages in batches of some dozen for each processor: it tells 0 of a process of a few.
+        // The kernel counts pages in batches of some dozen for each CPU: it reports 0 for a process with few pages.
         peak_rss_bytes: Some(run.peak_rss_bytes).filter(|bytes| *bytes > 0),
         wall_ns: Some(run.wall_ns),
     };

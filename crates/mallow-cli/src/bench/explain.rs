@@ -92,7 +92,7 @@ impl Explained {
             }
         }
         if let Err(sentence) = &self.sampled {
-            text += &format!("\nWhere they spend their time is not told: {sentence}\n");
+            text += &format!("\nTheir CPU profiles are missing: {sentence}\n");
         }
         text
     }

@@ -10,7 +10,7 @@ const MAPPED_BYTES_MIN: i32 = 4 << 20;
 
 /// To be called before anything large is read.
 #[cfg(target_env = "gnu")]
-pub(super) fn give_back() {
+pub(super) fn return_to_system() {
     /// `M_MMAP_THRESHOLD` of `malloc.h`.
     const M_MMAP_THRESHOLD: i32 = -3;
     unsafe extern "C" {
@@ -22,4 +22,4 @@ pub(super) fn give_back() {
 
 /// Other C libraries return what is freed as they do.
 #[cfg(not(target_env = "gnu"))]
-pub(super) fn give_back() {}
+pub(super) fn return_to_system() {}

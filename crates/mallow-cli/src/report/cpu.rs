@@ -12,7 +12,7 @@ use mallow_view::{CpuLayout, CpuOptions, FunctionOrder, annotated};
 /// Shows a profile.
 pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure> {
     if let Some(flag) = &request.only_heap {
-        return Err(file.tells_no_memory(flag));
+        return Err(file.has_no_heap_metrics(flag));
     }
     output::warn(&file.warnings);
     let by = file.choose(request.measure.or(metric(request.sort)))?;

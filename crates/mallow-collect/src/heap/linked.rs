@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_linkers_leave_of_allocators_is_enough() {
+    fn allocators_are_recognised_by_the_symbols_that_linkers_keep() {
         for (names, allocator) in [
             (&["mi_malloc_aligned", "mi_zalloc_aligned", "mi_free"][..], "mimalloc"),
             (&["_rjem_malloc", "_rjem_sdallocx"], "jemalloc"),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_are_none() {
+    fn other_symbols_are_no_allocator() {
         for names in [
             &["mi_create", "mi_open", "mi_free"][..],
             &["tc_calc_xmittime", "tc_core_init"],
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_defines_functions_is_told_from_one_that_calls_them() {
+    fn defining_allocator_functions_differs_from_calling_them() {
         assert_eq!(
             built("#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }").allocator,
             None

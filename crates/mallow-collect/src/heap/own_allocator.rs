@@ -55,7 +55,7 @@ impl OwnAllocator {
         let who =
             self.library.as_deref().map_or("its executable".to_owned(), |name| format!("its library {name}"));
         format!(
-            "process {pid}: {who} {brings} {}, {why}, so its figures are not those of its heap; {cure}",
+            "process {pid}: {who} {brings} {}, {why}, so its metrics are not those of its heap; {cure}",
             self.name
         )
     }
@@ -113,7 +113,7 @@ mod tests {
         };
         assert_eq!(
             own(vec![unseen("free")]).sentence(7),
-            "process 7: its executable brings its own malloc, not all of which can be seen (free: it is too short), so its figures \
+            "process 7: its executable brings its own malloc, not all of which can be seen (free: it is too short), so its metrics \
              are not those of its heap; link it against the allocator's shared library, or without it, to record it"
         );
         let many = own(["a", "b", "c", "d", "e"].map(unseen).to_vec()).sentence(7);

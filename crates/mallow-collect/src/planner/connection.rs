@@ -1,7 +1,7 @@
 //! One connection of a process that asks.
 
 use super::unseen::UnseenLibrary;
-use crate::door::is_equal;
+use crate::private_socket::is_equal;
 use crate::looked_at::{Object, Role, image_of};
 use crate::peer::Peer;
 use mallow_patches::{Image, plan_of};

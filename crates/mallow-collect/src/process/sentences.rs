@@ -57,7 +57,7 @@ impl TracedProcess {
     fn damage(&self) -> Option<String> {
         (self.damages > 0).then(|| {
             format!(
-                "process {}: the program wrote over the recorder's memory ({} times seen), so its figures are not to be relied on",
+                "process {}: the program wrote over the recorder's memory ({} times seen), so its metrics are unreliable",
                 self.pid, self.damages
             )
         })

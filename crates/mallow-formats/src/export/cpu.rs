@@ -13,7 +13,7 @@ pub fn missing_of_cpu(format: ExportFormat) -> Option<String> {
     let words: Vec<&str> = FORMATS.iter().map(|format| format.word()).collect();
     (!FORMATS.contains(&format)).then(|| {
         format!(
-            "a {} file tells what allocated, and this profile tells where time went; use one of {}",
+            "a {} file is a heap profile, and this is a CPU profile; use one of {}",
             format.word(),
             words.join(", ")
         )

@@ -48,7 +48,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
         (profile.known.leaked, "what was live at the end", "of retained memory means nothing"),
     ] {
         if !is_known {
-            warnings.push(format!("the profile does not tell {metric}: the view {view}"));
+            warnings.push(format!("the profile does not contain {metric}: the view {view}"));
         }
     }
     warnings.extend(left_out::sentence(profile, "the Firefox Profiler", &["allocations", "peak", "leaked"]));

@@ -16,8 +16,10 @@ pub(super) fn write<M: Metric>(
 ) -> io::Result<Vec<String>> {
     let mut warnings = Vec::new();
     if !profile.knows(metric) {
-        warnings
-            .push(format!("the profile does not tell the figure {}, so there are no stacks", metric.word()));
+        warnings.push(format!(
+            "the profile does not contain the metric {}, so there are no stacks",
+            metric.word()
+        ));
     }
     let rooted = Rooted::of(profile);
     let (mut lines, mut places) = (Vec::<(String, u64)>::new(), FxHashMap::<String, usize>::default());
@@ -44,7 +46,7 @@ pub(super) fn write<M: Metric>(
     for (names, value) in lines {
         writeln!(out, "{names} {value}")?;
     }
-    warnings.push(format!("folded stacks have one figure without a unit; it is {}", metric.word()));
+    warnings.push(format!("folded stacks have one number without a unit; it is {}", metric.word()));
     let mut frames = profile.stacks().locations.iter().flat_map(|location| &location.frames);
     if frames.any(|frame| frame.file.is_some()) {
         warnings.push(String::from("folded stacks have no place for source lines"));

@@ -67,17 +67,18 @@ fn beforehand(profile: &Profile) -> Vec<String> {
     let mut warnings = Vec::from_iter(left_out::sentence(profile, "heaptrack's format", &held));
     if profile.processes.len() > 1 {
         warnings.push(format!(
-            "a heaptrack file holds one process: the figures of {} are added up, their peaks too",
+            "a heaptrack file holds one process: the metrics of {} are added up, their peaks too",
             profile.processes.len()
         ));
     }
     if !profile.known.peak {
-        warnings.push(String::from("the profile does not tell the peak: the one in the file means nothing"));
+        warnings
+            .push(String::from("the profile does not contain the peak: the one in the file means nothing"));
     }
     let known = &profile.known;
     if !known.allocations || (known.peak && !known.peak_blocks) || (known.leaked && !known.leaked_blocks) {
         warnings.push(String::from(
-            "the profile does not tell numbers of blocks: where they are missing, one is written",
+            "the profile has no numbers of blocks: where they are missing, one is written",
         ));
     }
     warnings.push(String::from(

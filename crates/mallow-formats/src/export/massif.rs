@@ -146,7 +146,7 @@ fn warnings(profile: &Profile, process: &Process) -> Vec<String> {
     let others = profile.processes.len().saturating_sub(1);
     if others > 0 {
         warnings.push(format!(
-            "a massif file tells of one process: the one with the highest peak is in it, pid {}, and {others} others are not",
+            "a massif file holds one process: the one with the highest peak is in it, pid {}, and {others} others are not",
             process.pid
         ));
     }

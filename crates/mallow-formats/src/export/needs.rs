@@ -20,8 +20,9 @@ pub fn missing(profile: &Profile, format: ExportFormat) -> Option<String> {
         }
         ExportFormat::Pprof if known.leaked_blocks || known.peak_blocks => (true, ""),
         ExportFormat::Pprof | ExportFormat::Folded | ExportFormat::Speedscope => {
-            (Measure::ALL.iter().any(|measure| measure.is_known(known)), "a figure by stack")
+            (Measure::ALL.iter().any(|measure| measure.is_known(known)), "a metric by stack")
         }
     };
-    (!is_met).then(|| format!("a {} file needs {needed}, and the profile does not tell that", format.word()))
+    (!is_met)
+        .then(|| format!("a {} file needs {needed}, and the profile does not contain that", format.word()))
 }

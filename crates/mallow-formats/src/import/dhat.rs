@@ -38,13 +38,13 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     let known = Availability {
         allocations: true,
         bytes: true,
-        peak: header.tells_lifetimes(),
-        peak_blocks: header.tells_lifetimes(),
-        leaked: header.tells_lifetimes(),
-        leaked_blocks: header.tells_lifetimes(),
-        own_maximum: header.tells_lifetimes(),
-        own_maximum_blocks: header.tells_lifetimes(),
-        lifetimes: header.tells_lifetimes() && times_known,
+        peak: header.has_lifetimes(),
+        peak_blocks: header.has_lifetimes(),
+        leaked: header.has_lifetimes(),
+        leaked_blocks: header.has_lifetimes(),
+        own_maximum: header.has_lifetimes(),
+        own_maximum_blocks: header.has_lifetimes(),
+        lifetimes: header.has_lifetimes() && times_known,
         ..Availability::NOTHING
     };
     let mut builder = ProfileBuilder::new(header.recording(time_unit, time(header.ended)), known);

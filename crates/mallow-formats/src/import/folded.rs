@@ -38,14 +38,14 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     }
     if count > 0 && comparisons == count {
         let reason =
-            "each stack has two figures, so it is a comparison; give the two files that it was made of";
+            "each stack has two numbers, so it is a comparison; give the two files that it was made of";
         return Err(ImportError::Unsupported { format: Format::Folded, reason: reason.to_owned() });
     }
     let mut warnings = vec![String::from(
-        "folded stacks have one figure without a unit; it is taken as a number of allocations",
+        "folded stacks have one number without a unit; it is taken as a number of allocations",
     )];
     if fractions > 0 {
-        warnings.push(format!("{fractions} figures with a fraction were cut to whole numbers"));
+        warnings.push(format!("{fractions} numbers with a fraction were truncated to whole numbers"));
     }
     Ok(stacks.finish(warnings, true))
 }

@@ -63,8 +63,9 @@ pub(super) fn read_after_header(
     let mut warnings = sampling.warnings("the program's allocator");
     if sampling != Sampling::None && !heap.has_frees() {
         heap.only_live = true;
-        warnings
-            .push(String::from("the file is a sample of what was live; it does not tell what was allocated"));
+        warnings.push(String::from(
+            "the file is a sample of what was live; it does not contain what was allocated",
+        ));
     }
     Ok(heap.imported(warnings))
 }
@@ -86,7 +87,7 @@ fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError>
         _ => Err(ImportError::Unsupported {
             format: Format::GperftoolsHeap,
             reason: format!(
-                "it is of the kind \"{}\", which does not tell what the program allocated",
+                "it is of the kind \"{}\", which does not contain what the program allocated",
                 kind.chars().take(40).collect::<String>().escape_default()
             ),
         }),

@@ -297,7 +297,7 @@ impl<S: EventSink> Reader<S> {
         warnings.extend(self.events.warnings());
         if self.is_attached {
             warnings.push(String::from(
-                "heaptrack was attached to a running process: what was allocated before is not in the figures",
+                "heaptrack was attached to a running process: what was allocated before is not in the metrics",
             ));
         }
         if self.suppressions > 0 {

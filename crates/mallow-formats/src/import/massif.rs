@@ -113,7 +113,7 @@ impl Found {
             |top: &Snapshot| top.tree.as_ref().is_some_and(|tree| tree.title.contains("page allocation"));
         if self.top().is_some_and(is_of_pages) {
             warnings.push(String::from(
-                "the figures are pages taken from the kernel (--pages-as-heap) and not what malloc was asked for",
+                "the numbers are pages taken from the kernel (--pages-as-heap) and not requests to malloc",
             ));
         }
         if self.top().is_some_and(|top| top.tree.is_none() && top.bytes() > 0) {

@@ -163,10 +163,7 @@ impl Reading {
         profile.sites = profile.sums(profile.samples.iter());
         let mut warnings = Vec::new();
         if !self.has_periods {
-            warnings.push(
-                "the text does not tell what a sample stands for (-F +period); samples are counted"
-                    .to_owned(),
-            );
+            warnings.push("the text has no weights of samples (-F +period); samples are counted".to_owned());
         }
         if !self.others.is_empty() {
             let names: Vec<String> = std::mem::take(&mut self.others).into_iter().collect();

@@ -101,7 +101,7 @@ fn warnings_of(messages: &Messages, columns: &Columns, labels: &Labels) -> Vec<S
     let is_space = messages.period_type.is_some_and(|period| messages.text(period.kind) == "space");
     if is_space && messages.period > 1 {
         warnings.push(format!(
-            "figures are estimates: one allocation in about every {} bytes was looked at",
+            "metrics are estimates: one allocation in about every {} bytes was sampled",
             messages.period
         ));
     }

@@ -224,7 +224,7 @@ impl Reader {
             notes.push(format!("references that lead to no object of the snapshot: {}", grouped(dangling)));
         }
         if root_lines == 0 {
-            notes.push("the file names no roots, so it does not tell who holds what".to_owned());
+            notes.push("the file has no roots, so it does not show which objects hold which".to_owned());
         }
         Snapshot {
             graph: Graph::new(Runtime::Python, parts),
@@ -248,7 +248,7 @@ impl Reader {
         }
         if self.unknown_sizes > 0 {
             let count = grouped(self.unknown_sizes);
-            warnings.push(format!("{count} objects do not tell their sizes and count as 0 bytes"));
+            warnings.push(format!("{count} objects have no size and count as 0 bytes"));
         }
         match self.end {
             None => warnings.push(format!("it ends before its end: {} objects were read", grouped(objects))),

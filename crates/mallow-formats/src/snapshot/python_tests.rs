@@ -97,7 +97,7 @@ fn a_size_that_nobody_knows_is_said() {
     let unsized_one = HEAP.replace("{\"at\":10,\"t\":0,\"s\":72", "{\"at\":10,\"t\":0");
     assert_ne!(unsized_one, HEAP);
     let snapshot = of(&unsized_one);
-    assert_eq!(snapshot.warnings, ["1 objects do not tell their sizes and count as 0 bytes"]);
+    assert_eq!(snapshot.warnings, ["1 objects have no size and count as 0 bytes"]);
     assert!(!snapshot.is_whole());
 }
 

@@ -102,7 +102,7 @@ fn a_part_of_a_heap_says_that_it_is_one() {
     let dump: String = HAND.lines().skip(1).map(|line| format!("{line}\n")).collect();
     let partial = snapshot(dump.as_bytes());
     assert!(partial.is_partial);
-    assert!(partial.notes[0].contains("names no roots"), "{:?}", partial.notes);
+    assert!(partial.notes[0].contains("has no roots"), "{:?}", partial.notes);
 }
 
 #[test]

@@ -50,7 +50,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let mut notes = notes(&document);
     if strings.uncompared > 0 {
         notes.push(format!(
-            "The file does not tell all of what {} strings contain, so these were not compared.",
+            "The file does not contain all of the contents of {} strings, so these were not compared.",
             grouped(strings.uncompared)
         ));
     }
@@ -124,10 +124,7 @@ fn warnings(document: &Document, misfits: Misfits, unnamed: u64) -> Vec<String> 
         format!("The file ends before its end: {objects} objects and {references} references were read."),
     );
     let Misfits { missing, ownerless, dangling } = misfits;
-    warn(
-        missing > 0,
-        format!("{} references are missing, so what is retained cannot be told.", grouped(missing)),
-    );
+    warn(missing > 0, format!("{} references are missing, so retained sizes are unknown.", grouped(missing)));
     warn(ownerless > 0, format!("{} references belong to no object.", grouped(ownerless)));
     warn(dangling > 0, format!("{} references lead to no object.", grouped(dangling)));
     warn(unnamed > 0, format!("The names of {} objects are not in the file.", grouped(unnamed)));

@@ -386,7 +386,7 @@ fn references_that_do_not_fit_are_counted() {
     json["nodes"][4] = 5.into();
     let snapshot = read_text(&text(&json)).unwrap();
     assert_eq!((snapshot.is_partial, snapshot.graph.edges_len()), (true, 2));
-    assert_eq!(snapshot.warnings[0], "1 references are missing, so what is retained cannot be told.");
+    assert_eq!(snapshot.warnings[0], "1 references are missing, so retained sizes are unknown.");
 }
 
 /// What holds what, by the rules as they are told, from the parsed document.

@@ -208,7 +208,7 @@ fn processes_are_added_up() {
         [
             "heaptrack's format has no place for these and they are left out: reallocations and failed calls, own maxima, lifetimes, \
              first and last times, resident memory",
-            "a heaptrack file holds one process: the figures of 2 are added up, their peaks too",
+            "a heaptrack file holds one process: the metrics of 2 are added up, their peaks too",
             "the order of events and the sizes of single blocks are made up from the sums: read no timeline and no histogram from the \
              file",
             "of the temporary blocks that were live at the peak only one can be the last there: the file has 1 too few",
@@ -241,8 +241,8 @@ fn a_profile_of_live_memory_alone_is_written_as_few_blocks() {
     assert_eq!(
         &warnings[..2],
         [
-            "the profile does not tell the peak: the one in the file means nothing",
-            "the profile does not tell numbers of blocks: where they are missing, one is written",
+            "the profile does not contain the peak: the one in the file means nothing",
+            "the profile has no numbers of blocks: where they are missing, one is written",
         ]
     );
     let after = read_as(&text, Format::Heaptrack).unwrap().profile.totals();

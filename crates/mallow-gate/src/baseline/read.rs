@@ -115,7 +115,7 @@ impl File {
 }
 
 fn contradiction(word: &str) -> String {
-    format!("its figures of {word} contradict each other")
+    format!("its metrics of {word} contradict each other")
 }
 
 impl SpreadLine {

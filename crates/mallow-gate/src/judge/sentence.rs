@@ -161,8 +161,8 @@ pub(super) fn missing(name: &str, metric: Metric, limits: &Limits) -> String {
 /// A metric has a limit and was not measured.
 pub(super) fn not_measured(metric: Metric) -> String {
     let why = match metric {
-        Metric::PeakRss => "the kernel tells none of a process with so few pages",
-        _ => "no run tells it",
+        Metric::PeakRss => "the kernel reports none for a process with so few pages",
+        _ => "no run reports it",
     };
     format!("{}: it was not measured, as {why}, so its limit cannot be judged.", metric.word())
 }

@@ -41,7 +41,7 @@ pub(super) fn sentence(runs: &[Run], max_ns: u64) -> String {
     let Some((low, high)) = interval(runs) else {
         let least = (1..).find(|runs| signed_rank::end_rank(*runs, ERROR).is_some()).unwrap_or(usize::MAX);
         return format!(
-            "wall: {} from {} to {} are too few to hold against a limit of {limit}: it takes {least}.",
+            "wall: {} from {} to {} are too few for a limit of {limit}: it takes {least}.",
             match walls().count() {
                 1 => "1 run".to_owned(),
                 count => format!("{count} runs"),
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(position(&[], LIMIT_NS), None);
         assert_eq!(
             sentence(&runs(&[1, 2, 3]), LIMIT_NS),
-            "wall: 3 runs from 1.00 ms to 3.00 ms are too few to hold against a limit of 1.00 s: it takes 8."
+            "wall: 3 runs from 1.00 ms to 3.00 ms are too few for a limit of 1.00 s: it takes 8."
         );
     }
 

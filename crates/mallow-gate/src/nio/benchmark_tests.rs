@@ -67,7 +67,7 @@ fn a_benchmark_is_found_by_its_whole_name_or_where_it_is_the_only_one() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn a_syntax_error_has_its_position() {
     let refused =
         |text: &str| BenchmarkLimits::default().add("T.b.p90.json", text, "T.b.p90.json").unwrap_err().0;
     assert!(refused("[1]").starts_with("T.b.p90.json is not a file of thresholds: "));

@@ -66,6 +66,6 @@ fn a_test_without_limit_or_without_total_fails() {
 }
 
 #[test]
-fn all_failures_are_told() {
+fn all_failures_are_reported() {
     assert_eq!(sentences(test(Some(6), 9, 2), Some(5)).len(), 3);
 }

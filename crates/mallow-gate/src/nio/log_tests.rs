@@ -18,7 +18,7 @@ udp.total_allocations: -1
 ";
 
 #[test]
-fn todays_lines() {
+fn log_lines_of_the_current_version_are_parsed() {
     let log = read_log(TODAY);
     let future = LogTest {
         name: "future_chain".to_owned(),
@@ -40,7 +40,7 @@ fn todays_lines() {
 }
 
 #[test]
-fn lines_of_before() {
+fn log_lines_of_older_versions_are_parsed() {
     let log = read_log(
         "test_a.total_allocations: 12\n\
          DEBUG: [[\"total_allocated_bytes\": 42000, \"total_allocations\": 12, \"remaining_allocations\": 0], \
@@ -53,7 +53,7 @@ fn lines_of_before() {
 }
 
 #[test]
-fn what_ci_puts_before_a_line_is_no_name() {
+fn a_time_stamp_before_a_log_line_is_ignored() {
     let log = read_log(
         "2026-07-24T10:11:12.1234567Z - /srv/ci/test_x.swift\r\n\
          2026-07-24T10:11:12.1234567Z test_x.total_allocations: 5\r\n\

@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for ByTest {
         // A name that occurs twice is the result of a bad merge; which limit was meant is unknown.
         while let Some((name, limit)) = map.next_entry::<String, u64>()? {
             if limits.insert(name.clone(), limit).is_some() {
-                return Err(serde::de::Error::custom(format!("{name:?} stands there twice")));
+                return Err(serde::de::Error::custom(format!("{name:?} is there twice")));
             }
         }
         Ok(Thresholds(limits))

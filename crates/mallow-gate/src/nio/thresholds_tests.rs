@@ -33,7 +33,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_written_is_read(limits in prop::collection::btree_map("\\PC{0,12}", any::<u64>(), 0..8)) {
+    fn written_files_are_parsed_unchanged(limits in prop::collection::btree_map("\\PC{0,12}", any::<u64>(), 0..8)) {
         let limits = Thresholds(limits);
         prop_assert_eq!(Thresholds::from_text(&limits.to_text(), "t.json"), Ok(limits));
     }
@@ -75,7 +75,7 @@ fn damaged_files_are_a_sentence_with_the_place() {
         ),
         (
             "{\"a\": 1,\n\"a\": 2}",
-            "6.2.json is not a file of thresholds: \"a\" stands there twice (line 2, column 7).",
+            "6.2.json is not a file of thresholds: \"a\" is there twice (line 2, column 7).",
         ),
         (
             "[]",

@@ -132,7 +132,7 @@ impl Counts {
             let hint = if self.other_methods.is_empty() {
                 "a log in the common or combined format, or with a line of JSON for each request, is understood"
             } else {
-                "only GET and HEAD are taken from a log, unless all methods are asked for"
+                "only GET and HEAD are taken from a log, unless all methods are requested"
             };
             return Err(LoadError::NoTargets { path: path.to_owned(), hint });
         }
@@ -171,7 +171,7 @@ impl Counts {
             ));
         }
         if self.unnamed > 0 {
-            notes.push(format!("{} requests name no method and are taken for GET", self.unnamed));
+            notes.push(format!("{} requests name no method and are treated as GET", self.unnamed));
         }
         if self.uncounted > 0 {
             notes.push(format!("{} requests left out: the log has too many different ones", self.uncounted));

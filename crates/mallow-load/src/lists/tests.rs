@@ -194,7 +194,7 @@ fn logs_of_json_are_weighed() {
     }
     assert_eq!(
         log("{\"url\":\"/p\"}", false).unwrap().notes,
-        ["1 requests name no method and are taken for GET"]
+        ["1 requests name no method and are treated as GET"]
     );
 }
 
@@ -208,7 +208,7 @@ fn a_log_without_requests_says_so() {
     );
     assert_eq!(
         fault("\"POST / HTTP/1.1\"\n"),
-        "'access.log' holds no request: only GET and HEAD are taken from a log, unless all methods are asked for"
+        "'access.log' holds no request: only GET and HEAD are taken from a log, unless all methods are requested"
     );
     let packed =
         parse_access_log(&b"\x1f\x8b\x08\n"[..], Path::new("access.log.gz"), false).unwrap_err().to_string();

@@ -86,7 +86,7 @@ impl Verdict {
             Verdict::AtEnd => "allocated only near the end",
             Verdict::FreedAtEnd => "freed only in the last 2 % of the run",
             Verdict::TooFew => "too few to say",
-            Verdict::Irregular => "no steady course",
+            Verdict::Irregular => "irregular",
         }
     }
 }

@@ -48,8 +48,9 @@ fn metrics_of(pid: u32, deadline: Instant) -> io::Result<RuntimeMetrics> {
     ask(pid, "GC.run", Some(deadline))?;
     let heap = ask(pid, "GC.heap_info", Some(deadline))?;
     let native = ask(pid, "VM.native_memory summary", Some(deadline)).unwrap_or_default();
-    let managed_bytes = metrics::heap_used(&heap)
-        .ok_or_else(|| io::Error::new(ErrorKind::InvalidData, "the JVM does not tell what its heap uses"))?;
+    let managed_bytes = metrics::heap_used(&heap).ok_or_else(|| {
+        io::Error::new(ErrorKind::InvalidData, "the JVM does not report what its heap uses")
+    })?;
     let mut metrics = metrics::native_memory(&native);
     metrics.extend(metrics::metaspace(&heap));
     metrics.insert("heap_used".to_owned(), managed_bytes as f64);

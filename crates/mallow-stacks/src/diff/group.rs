@@ -8,7 +8,7 @@ use super::likeness::{Weights, agreement, is_plausible};
 use super::split;
 use super::state::{Rounds, Side};
 
-/// Pairs of one group that are weighed against each other; above, nodes are paired in the order of their metrics.
+/// Pairs of one group that are compared; with more, nodes are paired in the order of their metrics.
 const PAIRS_MAX: usize = 1 << 14;
 
 /// Pairs the nodes of a group, the most alike first, or puts all of them together when sites were split or joined.
@@ -29,7 +29,7 @@ pub(super) fn pair(
     pairs.into_iter().map(|(before, after)| (vec![before], vec![after])).collect()
 }
 
-/// How good a pair is; none if it is not to be believed.
+/// Returns the score of a pair; `None` if it is implausible.
 fn worth(rounds: &Rounds<'_>, weights: &Weights, before: usize, after: usize) -> Option<u32> {
     let (b, a) = (&rounds.sides.before[before], &rounds.sides.after[after]);
     let (names_before, names_after) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));

@@ -22,8 +22,8 @@ pub(super) fn agreement(a: [u64; 2], b: [u64; 2]) -> u32 {
     u32::midpoint(ratio(a[0], b[0]), ratio(a[1], b[1]))
 }
 
-/// How many pairs of neighbouring characters two names have in common, over the mean of how many they have (Dice's
-/// coefficient). Only the last part of each name counts: a renamed function mostly stays in its module.
+/// Returns how many pairs of neighbouring characters two names have in common, divided by the mean of how many they
+/// have (Dice's coefficient). Only the last part of each name counts: a renamed function mostly stays in its module.
 pub(super) fn of_names(a: &str, b: &str) -> u32 {
     let pairs = |name: &str| {
         let bytes = last_part(name).as_bytes().to_ascii_lowercase();
@@ -50,11 +50,12 @@ fn last_part(name: &str) -> &str {
     name[..end].rsplit([':', '.', ' ']).next().filter(|part| !part.is_empty()).unwrap_or(name)
 }
 
-/// How much it tells that a name stands on two stacks: `main` stands on all, and tells little.
+/// The weight of a name that two stacks have in common: `main` is on all stacks, and has a small weight.
 pub(super) struct Weights(Vec<u32>);
 
 impl Weights {
-    /// From the sequences of both sides: one, and one more each time that the name stands on half as many of them.
+    /// Computes weights from the sequences of both sides: one, and one more each time that the name is on half as
+    /// many of them.
     pub(super) fn of<'a>(sequences: impl Iterator<Item = &'a [NameId]> + Clone) -> Self {
         let count = sequences.clone().count() as u32;
         let mut stacks: Vec<(u32, usize)> = Vec::new();
@@ -83,7 +84,7 @@ impl Weights {
         names.iter().map(|name| self.of_name(*name)).sum()
     }
 
-    /// The most that [`Weights::of_sequences`] can give: what both have, in whatever order. Both are given sorted.
+    /// Returns an upper bound of [`Weights::of_sequences`]: the common names in any order. Both are sorted.
     pub(super) fn bound(&self, a: &[NameId], b: &[NameId]) -> u32 {
         let (mut at, mut shared) = (0, 0);
         for name in a {
@@ -125,13 +126,12 @@ fn share(shared: u32, whole: u32) -> u32 {
     if whole == 0 { 0 } else { (u64::from(shared) * 2 * u64::from(ALIKE) / u64::from(whole)) as u32 }
 }
 
-/// Stacks that are alike in so many thousandths may be the same site. Below a half, most of what is
-/// particular to either stack is not on the other; a little more is asked for, since callers alone often make
-/// up the half.
+/// Stacks with this similarity, in thousandths, may be the same site. Below a half, most of the particular frames of
+/// either stack are not on the other; a little more is required, since callers alone are often half of a stack.
 pub(super) const STACKS_ALIKE: u32 = 550;
 
-/// Returns whether two sites may be taken for one although their stacks differ: the same function allocates on stacks
-/// that are alike, or as much is allocated.
+/// Returns whether two sites may be the same although their stacks differ: the same function allocates on similar
+/// stacks, or as much is allocated.
 pub(super) fn is_plausible(
     before: &Node,
     after: &Node,
@@ -143,7 +143,7 @@ pub(super) fn is_plausible(
     is_same || agreement(before.metrics, after.metrics) >= METRICS_AGREE
 }
 
-/// Returns whether the innermost functions are the same, but for one that came between or went.
+/// Returns whether the innermost functions are the same, except for one that was added or removed.
 pub(super) fn same_leaf(before: &[NameId], after: &[NameId]) -> bool {
     let (Some(b), Some(a)) = (before.first(), after.first()) else {
         return before.is_empty() && after.is_empty();

@@ -35,8 +35,8 @@ fn by_lines(nodes: &[Node], indices: &[usize]) -> Vec<usize> {
     sorted
 }
 
-/// What a pair is worth. That it is one counts twice as much as that its lines are equal, so that calls are
-/// not left alone because another call stands where they stood.
+/// Returns the score of a pair. Being a pair counts twice as much as equal lines, so that a call is not left
+/// unmatched because another call is on its old line.
 fn worth(before: &Node, after: &Node) -> u32 {
     let lines = if before.has_lines_of(after) { ALIKE } else { 0 };
     2 * ALIKE + 2 * agreement(before.metrics, after.metrics) + lines

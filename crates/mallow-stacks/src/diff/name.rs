@@ -5,8 +5,7 @@
 //! (`@@GLIBC_2.2.5`), Rust's hashes, and the numbers of closures, lambdas and impls, which count what stands
 //! before them in the file. Template and generic arguments stay: they are part of which function it is.
 
-/// Suffixes that GCC, LLVM and their linkers give to copies and parts of a function; each may have a number
-/// behind it.
+/// Suffixes that GCC, LLVM and their linkers add to copies and parts of a function; each may be followed by a number.
 const COPIES: &[&str] = &[
     "isra",
     "part",
@@ -35,7 +34,7 @@ pub(super) fn normalised(name: &str) -> String {
     without_numbers(&name)
 }
 
-/// Returns whether a name is only an address; then it says nothing about another build.
+/// Returns the address if a name is only an address; then it does not identify a function in another build.
 pub(super) fn address(name: &str) -> Option<u64> {
     u64::from_str_radix(name.strip_prefix("0x")?, 16).ok()
 }
@@ -102,7 +101,7 @@ fn without_swift_copies(name: &str) -> &str {
     name
 }
 
-/// Cuts `::h` and 16 hexadecimal digits (Rust's legacy mangling), and `[8a55d2…]` behind crate names (its v0
+/// Removes `::h` and 16 hexadecimal digits (Rust's legacy mangling), and `[8a55d2…]` after crate names (its v0
 /// mangling).
 fn without_hashes(name: &str) -> String {
     let name = match name.rsplit_once("::h") {

@@ -31,7 +31,7 @@ pub(super) struct Node {
     pub(super) frames: Vec<Token>,
     /// Indices into the side's sites.
     pub(super) sites: Vec<usize>,
-    /// The two metrics by which likeness is judged.
+    /// The two metrics by which similarity is judged.
     pub(super) metrics: [u64; 2],
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Sides {
 }
 
 impl Node {
-    /// By lines, outermost call first: the order in which the calls stand in the source, which survives that
+    /// Compares by lines, outermost call first: the order of the calls in the source, which does not change when
     /// lines move.
     pub(super) fn compare_lines(&self, other: &Node) -> Ordering {
         let lines = |node: &Node| node.frames.iter().rev().map(|frame| frame.line).collect::<Vec<_>>();
@@ -100,7 +100,7 @@ fn paths<'a, W>(sites: &[DiffSite<'a, W>]) -> Vec<&'a str> {
     paths
 }
 
-/// The two metrics that tell most of those that both sides know.
+/// Returns the two most informative metrics that both sides have.
 fn metrics<M: Metric>(known: impl Fn(M) -> bool) -> [M; 2] {
     let mut telling = M::TELLING.iter().copied().filter(|metric| known(*metric));
     let first = telling.next().unwrap_or(M::TELLING[0]);
@@ -163,8 +163,8 @@ impl Tokens<'_> {
         let module = frame.module.as_deref().map(place::module);
         let library = module.as_deref().unwrap_or("");
         let is_same = frame.module.as_deref().is_some_and(|path| self.same_modules.contains(path));
-        // An address without a name belongs to its library; like a line, it tells calls apart but changes
-        // with each build.
+        // An address without a name belongs to its library; like a line, it distinguishes calls but changes with each
+        // build.
         let (name, address) = match name::address(&frame.function) {
             Some(address) if is_same => (format!("{address:#x} in {library}"), None),
             Some(address) => (format!("code without a name in {library}"), Some(address)),

@@ -5,7 +5,7 @@
 
 use rustc_hash::FxHashMap;
 
-/// Files of one name on each side above which they are told apart by nothing but their name.
+/// With more files of one name on each side, only their name is compared.
 const SAME_NAME_MAX: usize = 512;
 
 /// A library's or program's name without folder, version and Rust's hash: `libfoo.so.1.2`, `libfoo-1.2.so`
@@ -27,9 +27,9 @@ pub(super) fn module(path: &str) -> String {
     }
 }
 
-/// For every path of both sides the name under which it is compared. A file that stands on both sides in
-/// different folders gets the end of the path that both have in common; where several files share a name,
-/// those with the longest common end belong together.
+/// For every path of both sides the name under which it is compared. A file that is in different folders on both
+/// sides gets the common end of both paths; if several files share a name, those with the longest common end belong
+/// together.
 pub(super) struct Files<'a> {
     before: FxHashMap<&'a str, String>,
     after: FxHashMap<&'a str, String>,
@@ -95,7 +95,7 @@ fn base_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// How many components two paths have in common, counted from the end.
+/// Returns how many components two paths have in common, counted from the end.
 fn common_end(a: &str, b: &str) -> usize {
     a.rsplit('/').zip(b.rsplit('/')).take_while(|(a, b)| a == b).count()
 }

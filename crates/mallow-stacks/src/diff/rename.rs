@@ -9,10 +9,10 @@ use super::node::NameId;
 use super::state::{Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Stands for every unknown name.
+/// The id of every unknown name.
 const UNKNOWN: NameId = NameId::MAX;
 
-/// Pairs of stacks of one pattern that are looked at; of more, only those in the order of the stacks.
+/// Pairs of stacks of one pattern that are compared; of more, only those in the order of the stacks.
 const PAIRS_MAX: usize = 1 << 12;
 
 /// Names so much alike suffice as a reason: `load_rows` and `read_rows`.
@@ -22,20 +22,20 @@ const NAMES_ALIKE: u32 = 500;
 /// something of another size: anybody calls `strdup`.
 const METRICS_NEAR: u32 = 250;
 
-/// What speaks for a pair of names.
+/// The evidence for a pair of names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Evidence {
-    /// In how many patterns they stand at the same place.
+    /// In how many patterns they are at the same place.
     patterns: u32,
     /// The sum over patterns of how well the metrics agree.
     agreement: u32,
-    /// Whether a known function is called by both somewhere.
+    /// Whether both call a known function somewhere.
     calls_known: bool,
 }
 
 impl Evidence {
-    /// Where a known function is called from the same callers' place, or the metrics are the same, nothing
-    /// else is likely. Else the names have to tell.
+    /// If a known function is called from the same place, or the metrics are equal, no similarity of names is needed.
+    /// Otherwise the names decide.
     fn suffices(&self, names_alike: u32) -> bool {
         let agrees = |least: u32| self.agreement >= least.saturating_mul(self.patterns);
         names_alike >= NAMES_ALIKE || agrees(METRICS_AGREE) || (self.calls_known && agrees(METRICS_NEAR))

@@ -19,7 +19,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// Which renames stand between the nodes of a match.
+    /// Returns the renames between the nodes of a match.
     pub(super) fn renames_of(&self, sides: &Sides, found: &Match) -> Vec<usize> {
         if found.level < Level::Renamed || found.after.is_empty() {
             return Vec::new();
@@ -30,7 +30,7 @@ impl Outcome {
     }
 }
 
-/// Matches what can be matched; what is left stands alone.
+/// Matches what can be matched; the rest is unmatched.
 pub(super) fn run(sides: &Sides) -> Outcome {
     let mut rounds = Rounds {
         sides,
@@ -117,7 +117,7 @@ impl Rounds<'_> {
         groups
     }
 
-    /// What nobody matched.
+    /// Adds unmatched nodes.
     fn rest(&mut self) {
         let alone = |before, after| Match { before, after, level: Level::Same };
         let gone = self.open_before.iter().map(|index| alone(vec![*index], Vec::new()));

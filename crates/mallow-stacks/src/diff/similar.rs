@@ -13,9 +13,10 @@ use rustc_hash::FxHashMap;
 
 /// Frames from the leaf of which two candidates must share one.
 const NEAR: usize = 4;
-/// That frame must stand among so many from the leaf on at least one side.
+/// That frame must be among so many from the leaf on at least one side.
 const NEAREST: usize = 2;
-/// Where very many sites share a function near the leaf: those nearest by metrics, on either side.
+/// If very many sites share a function near the leaf: how many of the nearest by metrics are compared, on either
+/// side.
 const BUCKET_HALF: usize = 32;
 /// Candidates of a site that are aligned, the most promising first.
 const ALIGNED_MAX: usize = 24;
@@ -133,7 +134,7 @@ fn sorted(sequences: &[Vec<NameId>]) -> Vec<Vec<NameId>> {
     sorted
 }
 
-/// Returns whether some function stands near the leaf of both.
+/// Returns whether a function is near the leaf of both.
 fn shares_near_leaf(before: &[NameId], after: &[NameId]) -> bool {
     before.iter().take(NEAR).enumerate().any(|(at, name)| {
         let reach = if at < NEAREST { NEAR } else { NEAREST };

@@ -10,7 +10,7 @@ use mallow_base::last_word;
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// Names of one last part that are looked at; `new` may stand for hundreds.
+/// Names of one last part that are compared; `new` may be the last part of hundreds.
 const NAMES_MAX: usize = 64;
 
 /// A name without its parameters.
@@ -22,7 +22,7 @@ struct Plain<'a> {
     had_parameters: bool,
 }
 
-/// Names of both sides that end in the same way.
+/// Names of both sides with the same end.
 type Alike<'a> = FxHashMap<&'a str, [Vec<Plain<'a>>; 2]>;
 
 /// Functions with two spellings, as pairs of a name before and a name after.
@@ -75,8 +75,8 @@ fn is_end(a: Plain<'_>, b: Plain<'_>) -> bool {
     long.text.strip_suffix(short.text).is_some_and(|rest| rest.is_empty() || rest.ends_with("::"))
 }
 
-/// A name without what stands in angle brackets; of `<T as Trait>::f` the `T` stays. Operators and arrows are no brackets: such a name is left as
-/// it is. With it, whether anything was taken away.
+/// Returns a name without the contents of angle brackets; of `<T as Trait>::f` the `T` is kept. Operators and arrows
+/// are no brackets: such a name is unchanged. Also returns whether anything was removed.
 fn without_parameters(name: &str) -> (Cow<'_, str>, bool) {
     let is_bracketed = name.contains('<') && !name.contains("operator") && !name.contains("->");
     let opened = name.matches('<').count();

@@ -5,7 +5,7 @@ use super::node::{NameId, Node, Sides};
 use super::state::{Match, Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// By how much metrics differ, added over what is looked at, without regard to the sign.
+/// By how much metrics differ, as a sum of absolute values.
 type Variation = [u128; 2];
 
 /// Returns whether it explains more to take all nodes of a group together than to pair them: at most half of the
@@ -90,7 +90,7 @@ fn node<'a>(rounds: &Rounds<'a>, side: Side, index: usize) -> &'a Node {
     }
 }
 
-/// What remains of the difference when a node joins a match; none if it does not help.
+/// Returns the remaining difference if a node joins a match; `None` if it does not become smaller.
 fn remaining(rounds: &Rounds<'_>, found: &Match, side: Side, index: usize) -> Option<u128> {
     let mut before = sum(&rounds.sides.before, &found.before);
     let mut after = sum(&rounds.sides.after, &found.after);

@@ -23,7 +23,7 @@ pub(super) struct Rounds<'a> {
     pub(super) matches: Vec<Match>,
 }
 
-/// The names that stand on both sides.
+/// The names on both sides.
 pub(super) struct SharedNames(Vec<bool>);
 
 impl SharedNames {
@@ -33,7 +33,7 @@ impl SharedNames {
     }
 }
 
-/// Which side a node is of.
+/// The side of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -54,7 +54,7 @@ impl Rounds<'_> {
         node.frames.iter().map(|frame| self.name_after(frame.name, side)).collect()
     }
 
-    /// The names that stand on each side.
+    /// Returns the names on each side.
     pub(super) fn names_of_sides(&self) -> [FxHashSet<NameId>; 2] {
         let names =
             |nodes: &[Node]| nodes.iter().flat_map(|node| &node.frames).map(|frame| frame.name).collect();
@@ -88,7 +88,7 @@ impl Rounds<'_> {
         before.chain(self.sides.after.iter().map(|node| self.names(node, Side::After))).collect()
     }
 
-    /// The names that stand on both sides, renamed ones under their name after.
+    /// Returns the names on both sides, renamed ones under their later name.
     pub(super) fn shared_names(&self) -> SharedNames {
         let names = |nodes: &[Node], side| {
             let mut has = vec![false; self.sides.names.len()];

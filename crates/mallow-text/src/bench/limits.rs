@@ -28,10 +28,10 @@ impl LimitRow {
 pub fn sentence(row: &LimitRow) -> String {
     let against = row.against.as_ref().map_or(String::new(), |name| format!(" against {name}"));
     match row.is_broken {
-        Some(true) => format!("{} is broken by {}{against}.", row.limit, row.command),
+        Some(true) => format!("{} is exceeded by {}{against}.", row.limit, row.command),
         Some(false) => format!("{} holds for {}{against}.", row.limit, row.command),
         None => format!(
-            "{} cannot be judged for {}{against}: the interval reaches over the limit, or there is none.",
+            "{} cannot be judged for {}{against}: the interval contains the limit, or there is none.",
             row.limit, row.command
         ),
     }

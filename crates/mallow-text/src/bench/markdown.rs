@@ -24,6 +24,6 @@ pub fn markdown(page: &Page<'_>) -> String {
     }
     text += &table(page.session, TableForm::Markdown, page.unit, true, SortOrder::Auto);
     text += "\n";
-    text += &markdown::folded("all figures", false, &page.text(markdown::STYLE));
+    text += &markdown::folded("all metrics", false, &page.text(markdown::STYLE));
     text
 }

@@ -114,7 +114,7 @@ fn sentence(session: &Session, finding: &Finding, unit: Option<TimeUnit>) -> Str
             units::with_unit(Unit::Nanoseconds, *ns, unit)
         ),
         Subject::Failed(count, code) => {
-            format!("{} ended with a status that is not 0, the first with {code}; they were ignored as asked.", plural(*count as u64, "run"))
+            format!("{} ended with a status that is not 0, the first with {code}; they were ignored as requested.", plural(*count as u64, "run"))
         }
         Subject::Left(count, name) => format!(
             "After {} processes were still running, such as {}. Their time is not counted, and they take the processor from later runs. Have the \

@@ -33,7 +33,7 @@ impl Page<'_> {
         self.reasons(&mut out);
         if self.has_metrics_to_accept() {
             out.push_str(&format!(
-                "\nTo accept these figures: {}\n",
+                "\nTo accept these values: {}\n",
                 code(&self.result.update_command, NAME_MAX)
             ));
         }

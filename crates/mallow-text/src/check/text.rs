@@ -101,7 +101,7 @@ impl Page<'_> {
         out.extend(broken_at_commas(&self.counts(), style.width).iter().map(|line| style.bold(line)));
         out.push(style.dim(&cut_end(&format!("Ran on: {}", self.environment()), style.width)));
         if self.has_metrics_to_accept() {
-            out.push(format!("To accept these figures: {}", self.result.update_command));
+            out.push(format!("To accept these values: {}", self.result.update_command));
         }
         out.push(format!("Working folder: {}", shell_word(&self.result.folder.to_string_lossy())));
         out

@@ -19,8 +19,8 @@ pub(super) fn histograms(page: &Page<'_>, found: &Histograms) -> Vec<String> {
     )];
     out.extend(table(page, "bytes each", &found.sizes, size));
     out.push(String::new());
-    if !found.tells_lifetimes {
-        out.push("Lifetimes are not told.".to_owned());
+    if !found.has_lifetimes {
+        out.push("Lifetimes are unknown.".to_owned());
         return out;
     }
     let left = match found.never_freed.blocks {

@@ -74,7 +74,7 @@ fn columns(report: &GcReport) -> String {
                 .to_owned()
         }
         Axis::Collections => {
-            "There is no column of requests, and nobody knows what tick counts, so they run over collections."
+            "There is no column of requests, and nobody knows what tick counts, so the x axis is collections."
                 .to_owned()
         }
     };

@@ -128,7 +128,7 @@ fn change(before: u64, after: u64, text: impl Fn(u64) -> String) -> String {
 
 fn notes(diff: &HeapDiff) -> Vec<String> {
     let how = match diff.identity {
-        Identity::Number => "objects are told by the numbers that V8 gives them, which never come again",
+        Identity::Number => "objects are identified by the numbers that V8 assigns, which are never reused",
         Identity::AddressAndGeneration => {
             "an object is the same in both if its address, its class and its generation are"
         }

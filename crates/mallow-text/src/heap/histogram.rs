@@ -32,6 +32,6 @@ pub fn histogram(report: &HistogramReport, rows: usize, style: Style) -> String 
         lines.extend(wrapped(&format!("note: {}.", note.trim_end_matches('.')), style.width));
     }
     let file = crate::shell_word(&report.file);
-    lines.push(format!("\nnext: mallow heap {file}, which tells what they retain"));
+    lines.push(format!("\nnext: mallow heap {file}, which shows what they retain"));
     lines.join("\n") + "\n"
 }

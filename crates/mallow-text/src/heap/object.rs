@@ -11,7 +11,7 @@ pub fn object(report: &ObjectReport, rows: usize, style: Style) -> String {
     let mut out = vec![format!("{} is a {}", style.bold(&object.id), printable(&object.label))];
     let retained = match object.retained_bytes {
         Some(bytes) => format!("retains {}", Bytes(bytes)),
-        None if report.is_partial => "what it retains is not told".to_owned(),
+        None if report.is_partial => "what it retains is unknown".to_owned(),
         None => "nothing holds it".to_owned(),
     };
     let mut about = format!("  {}, {} of its own, {retained}", report.kind, Bytes(object.bytes));
@@ -74,10 +74,13 @@ pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
 /// Why an object is alive: one line for each object on the way.
 pub(super) fn path(report: &ObjectReport, style: Style) -> Vec<String> {
     if report.is_partial {
-        return vec![String::new(), "the dump names no roots, so it does not tell who holds what".to_owned()];
+        return vec![
+            String::new(),
+            "the dump has no roots, so it does not show which objects hold which".to_owned(),
+        ];
     }
     let Some(root) = &report.path_root else {
-        return vec![String::new(), format!("{} is held by nobody", report.object.id)];
+        return vec![String::new(), format!("{} is unreachable", report.object.id)];
     };
     let mut lines =
         vec![String::new(), style.bold(&format!("the shortest way to {} from a root", report.object.id))];

@@ -48,7 +48,7 @@ impl Page<'_> {
                 retained_bytes: 0,
             };
             lines.push(format!("  held by roots   {}", amount(&reachable)));
-            lines.push(format!("  held by nobody  {}", amount(&report.unreachable)));
+            lines.push(format!("  unreachable  {}", amount(&report.unreachable)));
         }
         lines
     }
@@ -137,7 +137,7 @@ impl Page<'_> {
     fn strings(&self) -> Vec<String> {
         let rows = &self.report.strings;
         let uncompared = self.report.strings_uncompared;
-        let not_told = format!("the dump does not tell the contents of {}", plural(uncompared, "string"));
+        let not_told = format!("the dump does not contain the contents of {}", plural(uncompared, "string"));
         if rows.is_empty() {
             return if uncompared > 0 { vec![format!("{:30}{not_told}", "")] } else { Vec::new() };
         }

@@ -16,7 +16,7 @@ impl Page<'_> {
     }
 
     /// A sentence about what the file does not tell, and what its times are.
-    pub(super) fn not_told(&self) -> Vec<String> {
+    pub(super) fn unavailable(&self) -> Vec<String> {
         let Some(name) = self.foreign_name() else { return Vec::new() };
         let missing = missing(&self.profile.known);
         let mut words = Vec::new();
@@ -26,7 +26,7 @@ impl Page<'_> {
             } else {
                 format!("{} and {last}", others.join(", "))
             };
-            words.push(format!("This {name} does not tell {list}."));
+            words.push(format!("This {name} does not contain {list}."));
         }
         match self.profile.recording.time_unit {
             TimeUnit::Microseconds => {}
@@ -39,17 +39,17 @@ impl Page<'_> {
     }
 
     /// Returns whether a measure can be shown.
-    pub(super) fn tells(&self, measure: Measure) -> bool {
+    pub(super) fn has(&self, measure: Measure) -> bool {
         measure.is_known(&self.profile.known)
     }
 
     /// The table of a key, or a line that says why there is none.
-    pub(super) fn if_told(&self, key: SortKey, table: impl FnOnce() -> Vec<String>) -> Vec<String> {
+    pub(super) fn if_available(&self, key: SortKey, table: impl FnOnce() -> Vec<String>) -> Vec<String> {
         if key.is_known(&self.profile.known) {
             return table();
         }
         let name = self.foreign_name().unwrap_or_else(|| "trace".to_owned());
-        vec![format!("{}: this {name} does not tell it", self.style.bold(key.word()))]
+        vec![format!("{}: this {name} does not contain this metric", self.style.bold(key.word()))]
     }
 }
 
@@ -71,7 +71,7 @@ fn missing(known: &Availability) -> Vec<&'static str> {
         (known.leaked, "leaks"),
         (known.own_maximum, "each site's own maximum"),
         (known.lifetimes, "lifetimes"),
-        (known.times, "when sites allocated"),
+        (known.times, "times of allocations"),
         (known.calls, "reallocations"),
         (known.calls, "failed calls"),
     ];

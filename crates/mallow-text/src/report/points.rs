@@ -95,7 +95,7 @@ impl Page<'_> {
     }
 
     fn total_cells(&self, totals: &SiteTotals, point: &Point) -> Cells {
-        let told = |measure: Measure, text: String| if self.tells(measure) { text } else { String::new() };
+        let told = |measure: Measure, text: String| if self.has(measure) { text } else { String::new() };
         let share = point.lifetime_share.map(|share| format!("{:.1}%", share * 100.0)).unwrap_or_default();
         let lives = point.lifetime.map(|time| format!("{} {share:>6}", self.average_time(time)));
         Cells {
@@ -140,7 +140,7 @@ impl Page<'_> {
     pub(super) fn metrics_in_short(&self, totals: &SiteTotals, key: SortKey, width: usize) -> String {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
-        let wanted = |measure: Measure| key != SortKey::Measure(measure) && self.tells(measure);
+        let wanted = |measure: Measure| key != SortKey::Measure(measure) && self.has(measure);
         let bytes = |measure: Measure, bytes: u64, what: &str| {
             (wanted(measure) && bytes > 0).then(|| format!("{what}{}", Bytes(bytes)))
         };

@@ -108,7 +108,7 @@ impl Page<'_> {
     fn detail(&self, key: SortKey, totals: &SiteTotals) -> String {
         let known = &self.profile.known;
         let calls = metric(Measure::Allocations, totals.allocations);
-        let allocations = if self.tells(Measure::Allocations) && totals.allocations > 0 {
+        let allocations = if self.has(Measure::Allocations) && totals.allocations > 0 {
             plural(totals.allocations, "allocation")
         } else {
             String::new()
@@ -123,7 +123,7 @@ impl Page<'_> {
             (true, true) => plural(blocks.of_site(totals), "block"),
             (true, false) => format!("{} of {allocations}", plural(blocks.of_site(totals), "block")),
         };
-        let bytes = self.tells(Measure::Bytes).then(|| Bytes(totals.bytes).to_string());
+        let bytes = self.has(Measure::Bytes).then(|| Bytes(totals.bytes).to_string());
         let size = each(Measure::Bytes.into(), Measure::Allocations.into());
         let parts = match key {
             SortKey::Measure(Measure::Allocations) | SortKey::Rate => vec![bytes, size],

@@ -24,12 +24,12 @@ impl Page<'_> {
         let totals = &self.totals;
         let frees_told = self.profile.known.calls || totals.frees > 0;
         let rows = [
-            (self.tells(Measure::Allocations), "allocations", totals.allocations, Measure::Allocations),
-            (self.tells(Measure::Bytes), "bytes", totals.bytes, Measure::Bytes),
+            (self.has(Measure::Allocations), "allocations", totals.allocations, Measure::Allocations),
+            (self.has(Measure::Bytes), "bytes", totals.bytes, Measure::Bytes),
             (frees_told, "frees", totals.frees, Measure::Allocations),
-            (self.tells(Measure::Temporary), "temporary", totals.temporary, Measure::Temporary),
-            (self.tells(Measure::Peak), "peak", totals.peak_bytes, Measure::Peak),
-            (self.tells(Measure::Leaked), "leaked", totals.leaked_bytes, Measure::Leaked),
+            (self.has(Measure::Temporary), "temporary", totals.temporary, Measure::Temporary),
+            (self.has(Measure::Peak), "peak", totals.peak_bytes, Measure::Peak),
+            (self.has(Measure::Leaked), "leaked", totals.leaked_bytes, Measure::Leaked),
         ];
         rows.into_iter()
             .filter(|(told, ..)| *told)
@@ -96,7 +96,7 @@ impl Page<'_> {
             return Vec::new();
         }
         let columns: Vec<Column> =
-            COLUMNS.into_iter().filter(|(_, _, measure, _)| self.tells(*measure)).collect();
+            COLUMNS.into_iter().filter(|(_, _, measure, _)| self.has(*measure)).collect();
         let mut processes: Vec<_> = self.profile.processes.iter().collect();
         processes.sort_by_key(|process| std::cmp::Reverse(process.totals.allocations));
         let head: String = columns.iter().map(|(name, width, ..)| format!("{name:>width$}")).collect();

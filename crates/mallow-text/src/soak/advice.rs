@@ -34,14 +34,14 @@ fn in_words(need: &Need, report: &SoakReport) -> String {
         Need::Idle => "a longer look at the idle server: --idle 10s".to_owned(),
         Need::Sensitivity { seen, wanted, times } => sensitivity(report, *seen, *wanted, *times),
         Need::OwnTools => format!(
-            "the program's own figures: what resident memory rises by, {} per request, is below what it can be judged by",
+            "the program's own metrics: the rise of resident memory, {} per request, is too small to be judged",
             bytes_in_words(report.conclusion.trend().per_request)
         ),
     }
 }
 
 fn recorder(report: &SoakReport) -> String {
-    let what = "the live heap, because resident memory alone cannot tell a leak from what an allocator keeps";
+    let what = "the live heap, because resident memory alone cannot distinguish a leak from memory that an allocator keeps";
     let how = match report.unrecorded {
         Some(Unrecorded::Running) => "let mallow start the server, without --pid",
         Some(Unrecorded::Unwanted) => "leave out --no-record",
@@ -124,7 +124,7 @@ fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
     };
     let place = match found.holder {
         Holder::Go => {
-            " What grows is told by go tool pprof -diff_base of two heap or goroutine profiles (net/http/pprof)."
+            " What grows is shown by go tool pprof -diff_base of two heap or goroutine profiles (net/http/pprof)."
         }
         Holder::Linked(_) => {
             " A build with the allocator's shared library, or without it, would be judged by its live heap, with lines."
@@ -142,17 +142,17 @@ fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
 fn tool(runtime: &str) -> Option<&'static str> {
     match runtime {
         "node" => Some(
-            "What leaks is told by node --heapsnapshot-signal=SIGUSR2: a snapshot before the load and one after it, compared \
+            "What leaks is shown by node --heapsnapshot-signal=SIGUSR2: a snapshot before the load and one after it, compared \
              in the memory panel of Chrome's tools.",
         ),
         "python" => Some(
-            "What leaks is told by tracemalloc (PYTHONTRACEMALLOC=10): take_snapshot before the load and after it, then compare_to.",
+            "What leaks is shown by tracemalloc (PYTHONTRACEMALLOC=10): take_snapshot before the load and after it, then compare_to.",
         ),
         "ruby" => Some(
-            "What leaks is told by ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require \"objspace\"), \
+            "What leaks is shown by ObjectSpace.trace_object_allocations_start and ObjectSpace.dump_all (require \"objspace\"), \
              before the load and after it.",
         ),
-        "jvm" => Some("What leaks is told by jcmd PID GC.class_histogram, before the load and after it."),
+        "jvm" => Some("What leaks is shown by jcmd PID GC.class_histogram, before the load and after it."),
         _ => None,
     }
 }

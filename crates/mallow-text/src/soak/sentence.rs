@@ -117,7 +117,7 @@ fn retention(report: &SoakReport) -> String {
     let conclusion = &report.conclusion;
     let (resident, trimmed) = (conclusion.resident, conclusion.trimmed.unwrap_or(conclusion.resident));
     format!(
-        "live heap does not grow; the allocator keeps what was freed, {} of {} resident, and gives it back when asked",
+        "live heap does not grow; the allocator keeps freed memory, {} of {} resident, and releases it on request",
         size(resident.last - trimmed.last),
         size(resident.last)
     )
@@ -128,7 +128,7 @@ fn fragmentation(report: &SoakReport) -> String {
     let kept = conclusion.trimmed.unwrap_or(conclusion.resident);
     let live = conclusion.heap.map(|heap| format!(" for {} of live heap", size(heap.last)));
     format!(
-        "live heap does not grow, but {} stay resident{} and the allocator cannot give them back",
+        "live heap does not grow, but {} stay resident{} and the allocator cannot release them",
         size(kept.last),
         live.unwrap_or_default()
     )
@@ -137,12 +137,12 @@ fn fragmentation(report: &SoakReport) -> String {
 fn idle(report: &SoakReport) -> String {
     match report.conclusion.idle_per_hour {
         Some((growth, low, high)) => format!(
-            "memory grows by {} an hour ({} to {}) while nothing is asked of the server",
+            "memory grows by {} an hour ({} to {}) while the server gets no requests",
             size(growth),
             size(low),
             size(high)
         ),
-        None => "memory grows while nothing is asked of the server".to_owned(),
+        None => "memory grows while the server gets no requests".to_owned(),
     }
 }
 

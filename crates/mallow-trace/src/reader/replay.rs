@@ -23,7 +23,7 @@ impl Replay {
     pub(super) fn warning(&self) -> Option<String> {
         self.stopped.map(|offset| {
             format!(
-                "the events of process {} make no sense from byte {offset} on; its figures hold up to there, \
+                "the events of process {} make no sense from byte {offset} on; its metrics are valid up to there, \
                  {} events until {}",
                 self.pid,
                 self.events,

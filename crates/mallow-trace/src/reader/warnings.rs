@@ -10,9 +10,9 @@ impl Parts {
         let mut warnings = Vec::new();
         if let Some(offset) = self.damaged {
             let metrics = if replays.is_empty() {
-                "the figures come from intact parts of it"
+                "the metrics come from intact parts of it"
             } else {
-                "figures that had to be folded from events hold up to there"
+                "sums that had to be computed from events are valid up to there"
             };
             warnings.push(format!("the trace is damaged at byte {offset}; {metrics}"));
         }
@@ -38,7 +38,7 @@ impl Parts {
         let s = if events == 1 { "" } else { "s" };
         let (events, time) = (Count(events), Micros(last_us));
         format!(
-            "the trace ends early, after {events} event{s} at {time}: {missing}; figures hold up to there"
+            "the trace ends early, after {events} event{s} at {time}: {missing}; metrics are valid up to there"
         )
     }
 
@@ -64,7 +64,7 @@ impl ProcessParts {
         let lacks_metrics = self.summary.is_none();
         lacks_metrics.then(|| {
             format!(
-                "no figures of process {} were kept: the trace ends or is damaged before them",
+                "no metrics of process {} were kept: the trace ends or is damaged before them",
                 self.start.pid
             )
         })

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_may_become_something_by_no_percentage() {
+    fn an_increase_from_zero_exceeds_every_percentage() {
         assert!(broken("leaked>+500%", 0, 1, 1));
         assert!(!broken("leaked>+500%", 0, 0, 1));
     }
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_says_why() {
+    fn an_invalid_limit_is_refused_with_a_reason() {
         for (text, reason) in [
             (
                 "allocations",

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_not_judged() {
+    fn an_unavailable_metric_is_not_judged() {
         let (some, nothing) = (profile(10, 10), CpuProfile::default());
         let limit: ShareLimit = "children:wrok>5%".parse().unwrap();
         assert_eq!(limit.judge(&some, &some), None);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_limit_is_said_why() {
+    fn an_invalid_limit_of_a_share_is_refused_with_a_reason() {
         let reason = |text: &str| text.parse::<ShareLimit>().unwrap_err().to_string();
         assert!(reason("self:f").contains("it has no `>`"));
         assert!(reason("self:f>5").contains("in per cent"));

@@ -111,7 +111,7 @@ fn words_and_signs_put_tests_together() {
 }
 
 #[test]
-fn what_is_no_expression_is_refused_with_its_place() {
+fn an_invalid_filter_is_refused_with_its_position() {
     for (text, at, part) in [
         ("", 0, "a test is missing"),
         ("  ", 2, "a test is missing"),
@@ -132,7 +132,7 @@ fn what_is_no_expression_is_refused_with_its_place() {
         ("function~\"(a{1000}){1000}\"", 10, "this is no regular expression: it is too large"),
         ("language:perl", 9, "no frame has the language perl"),
         ("a b", 2, "and, or, or the end was expected"),
-        ("operator new", 9, "a text with blanks stands in quotes"),
+        ("operator new", 9, "put a text with blanks in quotes"),
         ("(a or b", 0, "this parenthesis is not closed"),
         ("a)", 1, "this parenthesis was not opened"),
         ("a and 'b", 6, "this quote is not closed"),

@@ -53,7 +53,7 @@ impl fmt::Display for Reason {
             Reason::NoTest => f.write_str("a test is missing, such as function:parse or size>=4KiB"),
             Reason::NoField(word) => write!(
                 f,
-                "there is no field {word}; there are {FIELDS}, and a text that is a name stands in quotes"
+                "there is no field {word}; there are {FIELDS}, and a text that is a name needs quotes"
             ),
             Reason::NoOperator("size") => {
                 f.write_str("size is compared with <, <=, =, >= or >, as in size>=4KiB")
@@ -70,7 +70,7 @@ impl fmt::Display for Reason {
                 "no frame has the language {text}; there are native, python, ruby, javascript and java"
             ),
             Reason::NoWordBetween => {
-                f.write_str("and, or, or the end was expected; a text with blanks stands in quotes")
+                f.write_str("and, or, or the end was expected; put a text with blanks in quotes")
             }
             Reason::Open => f.write_str("this parenthesis is not closed"),
             Reason::Closed => f.write_str("this parenthesis was not opened"),

@@ -223,7 +223,7 @@ fn sentences(culprit: Option<Part>, is_compared: bool, rows: &[PartRow], now: &M
         Some(Part::Files) => format!("{has} files and shared memory"),
         Some(Part::Unexplained) => format!("{has} told by none of the inputs: mappings of the runtime or of libraries' own"),
         None if is_compared => "Nothing that was told has grown by a fair share of it".to_owned(),
-        None => "No part of it can be told from what was given".to_owned(),
+        None => "No part of it is known from the inputs".to_owned(),
     });
     if let (Some(mapped), Some(threads)) = (now.mapped, now.threads)
         && mapped.stacks > threads.saturating_mul(2).saturating_add(8)
@@ -234,7 +234,7 @@ fn sentences(culprit: Option<Part>, is_compared: bool, rows: &[PartRow], now: &M
         ));
     }
     if !is_compared {
-        sentences.push("One moment does not tell what grows: give a later dump with its --rss, --smaps or statistics as well".to_owned());
+        sentences.push("One moment does not show what grows: give a later dump with its --rss, --smaps or statistics as well".to_owned());
     }
     if let Some(mapped) = now.mapped.filter(|mapped| mapped.swap_bytes > 0) {
         sentences.push(format!("{} more lie in swap", Bytes(mapped.swap_bytes)));

@@ -50,11 +50,11 @@ fn parts_add_up_to_what_is_resident() {
     assert_eq!(bytes_of(&page, Part::Native), Some(200 * MIB), "objects' contents are no native memory");
     assert_eq!(bytes_of(&page, Part::Unexplained), Some(5 * MIB));
     assert_eq!(page.culprit, Some(Part::Native));
-    assert!(page.sentences.iter().any(|sentence| sentence.starts_with("One moment does not tell")));
+    assert!(page.sentences.iter().any(|sentence| sentence.starts_with("One moment does not show")));
 }
 
 #[test]
-fn what_grew_is_the_culprit_and_not_what_is_large() {
+fn the_culprit_is_the_part_that_grew_most() {
     let before = moment(400, 20, 10, 2);
     for (now, culprit) in [
         (moment(500, 20, 10, 2), Some(Part::Managed)),
@@ -69,7 +69,7 @@ fn what_grew_is_the_culprit_and_not_what_is_large() {
 }
 
 #[test]
-fn what_nobody_told_is_unknown() {
+fn parts_without_an_input_are_unknown() {
     let managed = Some(ManagedMemory { objects: 1, bytes: 3 * MIB, malloc_bytes: 0, is_partial: false });
     let page = explain(None, &Moment { managed, resident_bytes: Some(100 * MIB), ..Moment::default() });
     assert_eq!((bytes_of(&page, Part::Native), bytes_of(&page, Part::Stacks)), (None, None));
@@ -88,7 +88,7 @@ fn stacks_of_threads_that_ended_are_seen() {
 }
 
 #[test]
-fn a_part_of_a_heap_does_not_tell_its_size() {
+fn a_partial_heap_has_no_known_size() {
     let mut now = moment(40, 20, 10, 2);
     now.managed.as_mut().unwrap().is_partial = true;
     let page = explain(Some(&moment(10, 20, 10, 2)), &now);

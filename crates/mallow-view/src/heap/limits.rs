@@ -63,7 +63,7 @@ pub fn judge(snapshot: &Snapshot, tree: &DominatorTree, limits: &[HeapLimit]) ->
 fn measured(snapshot: &Snapshot, tree: &DominatorTree, limit: &HeapLimit) -> Result<u64, String> {
     let graph = &snapshot.graph;
     if snapshot.is_partial {
-        return Err("the dump holds only a part of the heap, or names no roots".to_owned());
+        return Err("the dump holds only a part of the heap, or has no roots".to_owned());
     }
     if !snapshot.is_whole() {
         return Err("the dump is damaged".to_owned());

@@ -65,7 +65,7 @@ fn started(command: &mut Command, port: u16) -> Child {
     let child = command.spawn().expect("the command can be started");
     let began = Instant::now();
     while TcpStream::connect(("127.0.0.1", port)).is_err() {
-        assert!(began.elapsed() < Duration::from_secs(30), "nobody listens at port {port}");
+        assert!(began.elapsed() < Duration::from_secs(30), "no server listens at port {port}");
         std::thread::sleep(Duration::from_millis(20));
     }
     child

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn keys_beyond_the_room_are_reported() {
         let mut room = [0; 2];
         let mut keys = Keys::new(&mut room);
         assert!(keys.push(1) && keys.push(2) && !keys.is_cut());

@@ -14,7 +14,7 @@
 
 use super::code_log::{self, Found, Met};
 use super::interpreter::{self, Stage};
-use super::memo::{Frames, Look};
+use super::memo::{FrameState, Frames};
 use crate::elf::{Definition, definition_in};
 use crate::objects::{self, Object};
 use crate::process;
@@ -354,7 +354,7 @@ impl<const V: usize> Python<V> {
         let read = |at: usize, offset: usize| process::word_checked(at.wrapping_add(offset));
         let layout = Self::LAYOUT;
         if self.at == 0 {
-            return Stage::Untold;
+            return Stage::Unknown;
         }
         let code_type = OFFERED.code_type.load(Ordering::Relaxed);
         let step = |frame: usize| -> Option<usize> {
@@ -373,7 +373,7 @@ impl<const V: usize> Python<V> {
         };
         let Some(mut frame) = innermost else { return Stage::Elsewhere };
         if frame == 0 {
-            return Stage::Untold;
+            return Stage::Unknown;
         }
         for _ in 0..FRAMES {
             match step(frame) {
@@ -462,7 +462,7 @@ impl<const V: usize> Frames for Python<V> {
     }
 
     #[inline(always)]
-    unsafe fn look(&self, frame: usize) -> Look {
+    unsafe fn look(&self, frame: usize) -> FrameState {
         let layout = Self::LAYOUT;
         // SAFETY: by contract. Code lies at addresses of programs, so the mark's bit is free.
         unsafe {
@@ -472,13 +472,16 @@ impl<const V: usize> Frames for Python<V> {
                 Entry::Every => ENTRY,
                 Entry::Flag(offset) => usize::from(byte(offset) == 1) << 63,
                 Entry::Shim(offset) if usize::from(byte(offset)) >= SHIM => {
-                    return Look { place: 0, code: usize::from(usize::from(byte(offset)) == SHIM) << 63 };
+                    return FrameState {
+                        place: 0,
+                        code: usize::from(usize::from(byte(offset)) == SHIM) << 63,
+                    };
                 }
                 Entry::Shim(_) => 0,
             };
             let place = word(frame, layout.frame_place);
             let place = if layout.place == Place::Address { place } else { place & 0xffff_ffff };
-            Look { place, code: code | mark }
+            FrameState { place, code: code | mark }
         }
     }
 
@@ -489,7 +492,7 @@ impl<const V: usize> Frames for Python<V> {
     }
 
     #[inline]
-    unsafe fn key(&self, _frame: usize, look: Look) -> u64 {
+    unsafe fn key(&self, _frame: usize, look: FrameState) -> u64 {
         let (code, is_entry) = (look.code & !ENTRY, look.code & ENTRY != 0);
         if code == 0 {
             return if is_entry { script_key(0, 0, true) } else { 0 };

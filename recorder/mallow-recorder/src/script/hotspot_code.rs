@@ -229,7 +229,7 @@ mod tests {
 
     /// As HotSpot's own notes give them.
     #[test]
-    fn numbers_have_the_bytes_that_they_need() {
+    fn compressed_numbers_have_their_documented_lengths() {
         let of = |bytes: &[u8], lowest: u32| {
             let mut padded = [0u8; 16];
             padded[..bytes.len()].copy_from_slice(bytes);

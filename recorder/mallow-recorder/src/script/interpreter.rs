@@ -7,7 +7,7 @@ use crate::objects::Object;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Nothing yet: the thread runs no script, or its stack does not show it.
-    Untold,
+    Unknown,
     /// The frames do not lie where they should.
     Elsewhere,
     /// They do; and the bounds of the interpreter's code, as [`parts`] returns them.

@@ -30,7 +30,7 @@ const TRUSTED: usize = 256;
 /// What is read of a frame: all that its node depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
-pub struct Look {
+pub struct FrameState {
     /// The current instruction.
     pub place: usize,
     /// The code, with marks of the reader's own in bits that no address has.
@@ -46,7 +46,7 @@ pub trait Frames {
     ///
     /// # Safety
     /// The frame is live.
-    unsafe fn look(&self, frame: usize) -> Look;
+    unsafe fn look(&self, frame: usize) -> FrameState;
 
     /// Returns the frame's caller; 0 at the outermost.
     ///
@@ -63,22 +63,22 @@ pub trait Frames {
     ///
     /// # Safety
     /// The frame is live and has this state.
-    unsafe fn key(&self, frame: usize, look: Look) -> u64;
+    unsafe fn key(&self, frame: usize, look: FrameState) -> u64;
 }
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Kept {
     frame: usize,
-    look: Look,
+    look: FrameState,
     stack: Stack,
 }
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-struct Fresh {
+struct NewFrame {
     frame: usize,
-    look: Look,
+    look: FrameState,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -94,7 +94,7 @@ struct Pair {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Step {
-    look: Look,
+    look: FrameState,
     stack: Stack,
     /// The generation of the code, plus 1.
     generation: u64,
@@ -153,7 +153,7 @@ pub struct ScriptMemo {
     /// Outermost first, from 1 on: 0 is the end of the stack.
     kept: [Kept; FRAMES_MAX + 1],
     /// The new frames of the current call, innermost first.
-    fresh: [Fresh; FRAMES_MAX],
+    fresh: [NewFrame; FRAMES_MAX],
 }
 
 impl ScriptMemo {
@@ -242,7 +242,7 @@ impl ScriptMemo {
             }
             // SAFETY: a live frame names it, or it is the innermost.
             let look = unsafe { frames.look(frame) };
-            *at_mut(&mut self.fresh, fresh) = Fresh { frame, look };
+            *at_mut(&mut self.fresh, fresh) = NewFrame { frame, look };
             fresh += 1;
             // SAFETY: as above.
             frame = unsafe { frames.outward(frame) };
@@ -284,12 +284,12 @@ impl ScriptMemo {
     unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
         let mut stack = if from > 1 { at(&self.kept, from - 1).stack } else { EMPTY };
         for index in from..end + fresh {
-            let Fresh { frame, look } = match index.checked_sub(end) {
+            let NewFrame { frame, look } = match index.checked_sub(end) {
                 Some(above) => *at(&self.fresh, fresh - 1 - above),
                 None => {
                     let frame = at(&self.kept, index).frame;
                     // SAFETY: by contract of the caller the frame is live.
-                    Fresh { frame, look: unsafe { frames.look(frame) } }
+                    NewFrame { frame, look: unsafe { frames.look(frame) } }
                 }
             };
             // SAFETY: a live frame looks so; the table of this process.
@@ -300,7 +300,13 @@ impl ScriptMemo {
 
     /// The stack of some callers with one frame more.
     #[inline(always)]
-    unsafe fn stack_of(&mut self, frames: &impl Frames, callers: Stack, frame: usize, look: Look) -> Stack {
+    unsafe fn stack_of(
+        &mut self,
+        frames: &impl Frames,
+        callers: Stack,
+        frame: usize,
+        look: FrameState,
+    ) -> Stack {
         let mixed = (look.place ^ look.code ^ callers.hash as usize).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let place = mixed >> 48 & (STEPS - 1);
         let step = at(&self.steps, place);
@@ -331,7 +337,7 @@ impl ScriptMemo {
             }
             // SAFETY: a live frame names it, or it is the innermost.
             let look = unsafe { frames.look(frame) };
-            *at_mut(&mut self.fresh, fresh) = Fresh { frame, look };
+            *at_mut(&mut self.fresh, fresh) = NewFrame { frame, look };
             fresh += 1;
             // SAFETY: as above.
             frame = unsafe { frames.outward(frame) };

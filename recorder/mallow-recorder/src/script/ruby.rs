@@ -17,7 +17,7 @@
 
 use super::code_log::{self, Found, Met};
 use super::interpreter::{self, Stage};
-use super::memo::{Frames, Look, Trusted};
+use super::memo::{FrameState, Frames, Trusted};
 use crate::cfi;
 use crate::elf::{LoadedObject, definition_in};
 use crate::objects::{self, Object};
@@ -246,18 +246,18 @@ impl<const V: usize> Ruby<V> {
         if OFFERED.context_below.load(Ordering::Relaxed) == 0
             && !find_context(|context| is_live::<V>(context, &mut 0))
         {
-            return Stage::Untold;
+            return Stage::Unknown;
         }
         // SAFETY: by contract, and the context's word is known.
         let frames = unsafe { Self::of_this_thread(trusted) };
         if frames.innermost == 0 {
-            return Stage::Untold;
+            return Stage::Unknown;
         }
         let Some((entries, handler)) = entries::<V>(frames.innermost, frames.end) else {
             return Stage::Elsewhere;
         };
         if entries == 0 {
-            return Stage::Untold;
+            return Stage::Unknown;
         }
         if interpreter[0][1] != 0 {
             return Stage::Found(interpreter);
@@ -266,7 +266,7 @@ impl<const V: usize> Ruby<V> {
         let is_telling = entries > 1 || tries > PATIENCE;
         match told_by(native, handler, entries).filter(|_| is_telling) {
             Some(interpreter) => Stage::Found(interpreter),
-            None if tries < TRIES => Stage::Untold,
+            None if tries < TRIES => Stage::Unknown,
             None => Stage::Elsewhere,
         }
     }
@@ -549,16 +549,16 @@ impl<const V: usize> Frames for Ruby<V> {
     }
 
     #[inline(always)]
-    unsafe fn look(&self, frame: usize) -> Look {
+    unsafe fn look(&self, frame: usize) -> FrameState {
         // SAFETY: by contract; a frame of the script has a scope, which lives while it does.
         unsafe {
             let place = word(frame, 0);
             if place == 0 {
-                return Look { place: 0, code: 0 };
+                return FrameState { place: 0, code: 0 };
             }
             match word(word(frame, SCOPE), 0) & (ENTRY | OF_C) {
-                OF_C.. => Look { place: 0, code: 0 },
-                mark => Look { place, code: mark },
+                OF_C.. => FrameState { place: 0, code: 0 },
+                mark => FrameState { place, code: mark },
             }
         }
     }
@@ -570,7 +570,7 @@ impl<const V: usize> Frames for Ruby<V> {
     }
 
     #[inline]
-    unsafe fn key(&self, frame: usize, look: Look) -> u64 {
+    unsafe fn key(&self, frame: usize, look: FrameState) -> u64 {
         if look.place == 0 {
             return 0;
         }

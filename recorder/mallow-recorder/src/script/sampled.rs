@@ -50,7 +50,7 @@ fn first_look() -> Option<bool> {
     };
     match stage {
         // The runtime has no frames yet.
-        Stage::Untold => Some(true),
+        Stage::Unknown => Some(true),
         Stage::Elsewhere if TRIED.fetch_add(1, Ordering::Relaxed) < TRIES => Some(false),
         stage => (!settle(stage)).then_some(false),
     }

@@ -2,7 +2,7 @@
 
 use super::checked::{Keys, Pages};
 use super::cpython::{CODE_BITS, Entry, LAYOUTS, Place, Python, SHIM, address, thread_state_at_signal};
-use super::memo::{Frames, Look};
+use super::memo::{FrameState, Frames};
 use crate::tls;
 use mallow_wire::script::script_key;
 
@@ -40,7 +40,7 @@ pub(super) fn python_frames<const V: usize>(pages: &mut Pages<'_>, keys: &mut Ke
             let code = pages.word(frame + layout.frame_code)? & CODE_BITS;
             let place = pages.word(frame + layout.frame_place)?;
             let place = if layout.place == Place::Address { place } else { place & 0xffff_ffff };
-            let look = Look { place, code: code | usize::from(is_entry) << 63 };
+            let look = FrameState { place, code: code | usize::from(is_entry) << 63 };
             // SAFETY: it asks for what the code is, by checked copies, and does not look at the frame.
             unsafe { Python::<V>::NOBODY.key(frame, look) }
         };

@@ -35,9 +35,9 @@ fn frames_of<const V: usize>() -> Option<(usize, usize)> {
 
 /// Returns whether frames are what they should be.
 pub(super) fn look_at_first<const V: usize>(known: [[u64; 2]; 2]) -> Stage {
-    let Some((innermost, end)) = frames_of::<V>() else { return Stage::Untold };
+    let Some((innermost, end)) = frames_of::<V>() else { return Stage::Unknown };
     match entries::<V>(innermost, end) {
-        Some((0, _)) => Stage::Untold,
+        Some((0, _)) => Stage::Unknown,
         Some(_) if known[0][1] != 0 => Stage::Found(known),
         // The function that executes instructions represents the one that calls it, which has no symbol.
         Some((_, handler)) => {

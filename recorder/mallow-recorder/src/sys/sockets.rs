@@ -11,7 +11,7 @@ const RECVMSG: usize = 47;
 
 /// The address of a listening socket.
 #[derive(Clone, Copy, Debug)]
-pub enum Door<'a> {
+pub enum SocketName<'a> {
     /// At a file.
     File(&'a [u8]),
     /// At an abstract name.
@@ -21,7 +21,7 @@ pub enum Door<'a> {
 /// Sends one message with one file descriptor over a Unix socket, and closes the socket.
 ///
 /// Returns false if nobody listens there.
-pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
+pub fn send_with_fd(to: SocketName<'_>, message: &[u8], fd: i32) -> bool {
     let Some(connection) = connect(to) else { return false };
     let sent = send(connection, message, fd);
     close(connection);
@@ -30,17 +30,17 @@ pub fn send_with_fd(to: Door<'_>, message: &[u8], fd: i32) -> bool {
 
 /// Connects to a Unix socket, for messages. `None` if nobody listens there. It closes on exec, and the caller closes
 /// it.
-fn connect(to: Door<'_>) -> Option<i32> {
+fn connect(to: SocketName<'_>) -> Option<i32> {
     connect_as(to, 0)
 }
 
 /// The same without waiting: neither for a place in the queue of connections, nor for room for a message.
-pub fn connect_at_once(to: Door<'_>) -> Option<i32> {
+pub fn connect_at_once(to: SocketName<'_>) -> Option<i32> {
     const NONBLOCK: usize = 0x800;
     connect_as(to, NONBLOCK)
 }
 
-fn connect_as(to: Door<'_>, flags: usize) -> Option<i32> {
+fn connect_as(to: SocketName<'_>, flags: usize) -> Option<i32> {
     const UNIX: usize = 1;
     const SEQPACKET_CLOEXEC: usize = 5 | 0x80000;
     const INTERRUPTED: isize = -4;
@@ -48,9 +48,9 @@ fn connect_as(to: Door<'_>, flags: usize) -> Option<i32> {
     let mut address = [0u8; 110];
     address[0] = UNIX as u8;
     let (begin, name) = match to {
-        Door::File([]) => return None,
-        Door::File(path) => (2, path),
-        Door::Name(name) => (3, name),
+        SocketName::File([]) => return None,
+        SocketName::File(path) => (2, path),
+        SocketName::Name(name) => (3, name),
     };
     let bytes = begin + name.len().min(address.len() - begin);
     address.iter_mut().skip(begin).zip(name).for_each(|(place, byte)| *place = *byte);

@@ -45,9 +45,7 @@ pub(in crate::export) fn write(profile: &CpuProfile, out: &mut dyn Write) -> io:
         add(&mut made, sample.thread.0, sample.time_ns, sample.stack, &sample.totals);
     }
     if profile.samples.is_empty() {
-        warnings.push(String::from(
-            "the profile does not tell when samples were taken: their order means nothing",
-        ));
+        warnings.push(String::from("the profile has no times of samples: their order means nothing"));
         for (at, site) in profile.sites.iter().enumerate() {
             let thread =
                 profile.threads.iter().position(|thread| thread.process == site.process).unwrap_or(0);

@@ -173,7 +173,7 @@ impl Schedule {
         let mut warnings = Vec::new();
         if self.forced_sites > 0 {
             warnings.push(format!(
-                "sites whose figures contradict each other: {}; the file gives them the allocations that what they held needs",
+                "sites whose metrics contradict each other: {}; the file gives them the allocations that what they held needs",
                 self.forced_sites
             ));
         }

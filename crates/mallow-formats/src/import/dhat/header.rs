@@ -69,12 +69,12 @@ impl Header {
     }
 
     /// Returns whether there is anything about lifetimes, the peak and the end.
-    pub(super) fn tells_lifetimes(&self) -> bool {
+    pub(super) fn has_lifetimes(&self) -> bool {
         self.lifetimes.unwrap_or(self.version == 1)
     }
 
     /// Returns whether reads and writes of blocks were counted.
-    pub(super) fn tells_accesses(&self) -> bool {
+    pub(super) fn has_accesses(&self) -> bool {
         self.accesses.unwrap_or(self.version == 1)
     }
 

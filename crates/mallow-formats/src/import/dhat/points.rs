@@ -13,9 +13,9 @@ pub(super) struct Points<'a> {
     builder: &'a mut ProfileBuilder,
     process: ProcessIndex,
     frames: Frames,
-    tells_lifetimes: bool,
-    tells_times: bool,
-    tells_accesses: bool,
+    has_lifetimes: bool,
+    has_times: bool,
+    has_accesses: bool,
     is_valgrinds: bool,
     totals: Totals,
     /// How many points there were so far.
@@ -56,16 +56,16 @@ impl<'a> Points<'a> {
         header: &Header,
         builder: &'a mut ProfileBuilder,
         process: ProcessIndex,
-        tells_times: bool,
+        has_times: bool,
         file_bytes: u64,
     ) -> Points<'a> {
         Points {
             builder,
             process,
             frames: Frames::new(&header.frames, file_bytes),
-            tells_lifetimes: header.tells_lifetimes(),
-            tells_times,
-            tells_accesses: header.tells_accesses(),
+            has_lifetimes: header.has_lifetimes(),
+            has_times,
+            has_accesses: header.has_accesses(),
             is_valgrinds: header.is_valgrinds(),
             totals: Totals::default(),
             count: 0,
@@ -77,7 +77,7 @@ impl<'a> Points<'a> {
     /// The sums, and what a person should know.
     pub(super) fn finish(self, known: Availability) -> Found {
         let mut warnings = Vec::new();
-        if self.tells_accesses {
+        if self.has_accesses {
             let sentence = "reads, writes and accesses of blocks (rb, wb, acc) are left out: a profile has no place for them";
             warnings.push(sentence.to_owned());
         }
@@ -106,7 +106,7 @@ impl<'a> Points<'a> {
         let stack = stack.map_err(|_| self.expected(format_args!("less text of inlined frames")))?;
         let holds_most =
             site.peak_bytes.max(site.leaked_bytes).max(u64::from(site.allocations > 0 && site.bytes > 0));
-        self.maxima_too_low += u64::from(self.tells_lifetimes && site.live_bytes_max < holds_most);
+        self.maxima_too_low += u64::from(self.has_lifetimes && site.live_bytes_max < holds_most);
         self.totals.add(&Totals {
             allocations: site.allocations,
             bytes: site.bytes,
@@ -128,12 +128,12 @@ impl<'a> Points<'a> {
 
     fn metrics<E: Error>(&self, point: &Point) -> Result<SiteTotals, E> {
         let mut site = SiteTotals { allocations: point.tbk, bytes: point.tb, ..SiteTotals::default() };
-        if self.tells_lifetimes {
+        if self.has_lifetimes {
             let metric = |metric: Option<u64>, name: &'static str| {
                 metric.ok_or_else(|| self.expected(format_args!("the field `{name}`")))
             };
             let lifetimes = metric(point.tl, "tl")?;
-            site.lifetime_us_sum = if self.tells_times { lifetimes } else { 0 };
+            site.lifetime_us_sum = if self.has_times { lifetimes } else { 0 };
             site.live_bytes_max = metric(point.mb, "mb")?;
             site.live_blocks_at_max = metric(point.mbk, "mbk")?;
             site.peak_bytes = metric(point.gb, "gb")?;

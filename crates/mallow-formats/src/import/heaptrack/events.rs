@@ -125,7 +125,7 @@ impl<S: EventSink> Events<S> {
         });
         let overlaid = (self.overlaid > 0).then(|| {
             format!(
-                "{} returned an address that was still in use, so a free is missing; the older block stands as leaked",
+                "{} returned an address that was still in use, so a free is missing; the older block is shown as leaked",
                 counted(self.overlaid, "allocation", "allocations")
             )
         });

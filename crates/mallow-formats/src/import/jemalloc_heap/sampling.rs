@@ -33,7 +33,7 @@ impl Sampling {
         match self {
             Sampling::None => Vec::new(),
             Sampling::Poisson { period } => vec![format!(
-                "figures are estimates: {tool} looked at one allocation in about every {period} bytes"
+                "metrics are estimates: {tool} sampled one allocation in about every {period} bytes"
             )],
         }
     }

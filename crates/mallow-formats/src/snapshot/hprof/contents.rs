@@ -12,7 +12,7 @@ use std::hash::Hasher;
 /// How many bytes of a content are kept: what is shown of it in UTF-16, and one character that tells that there is more.
 const KEPT_BYTES: usize = 2 * (TEXT_CHARS_MAX + 1);
 /// The content that is not known.
-const UNTOLD: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX;
 
 /// The characters of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,8 +100,8 @@ impl Contents {
     }
 
     /// An array whose contents the file leaves out.
-    pub(super) fn untold(&mut self, object: ObjectId) {
-        self.push(object, UNTOLD);
+    pub(super) fn push_unknown(&mut self, object: ObjectId) {
+        self.push(object, UNKNOWN);
     }
 
     fn push(&mut self, object: ObjectId, content: u32) {
@@ -123,7 +123,7 @@ impl Contents {
         let mut is_counted = vec![false; self.of_arrays.len()];
         for string in strings {
             let rank = string.value.and_then(|(array, _)| self.rank(&ranks, array));
-            let content = rank.map_or(UNTOLD, |rank| self.of_arrays[rank]);
+            let content = rank.map_or(UNKNOWN, |rank| self.of_arrays[rank]);
             let (Some(rank), Some((_, array_bytes)), Some(kept)) =
                 (rank, string.value, self.kept.get(content as usize))
             else {

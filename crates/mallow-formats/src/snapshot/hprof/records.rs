@@ -93,7 +93,7 @@ pub(super) enum ArrayKind {
     /// Values of a type.
     Primitive(u8),
     /// Values of a type, which the file leaves out.
-    Untold(u8),
+    Unknown(u8),
 }
 
 /// The type of a reference.
@@ -387,7 +387,7 @@ impl<V: Visitor> Parser<'_, V> {
         let (kind, element) = match tag {
             0x22 => (ArrayKind::Objects(class), OBJECT),
             0x23 => (ArrayKind::Primitive(class as u8), class as u8),
-            _ => (ArrayKind::Untold(class as u8), class as u8),
+            _ => (ArrayKind::Unknown(class as u8), class as u8),
         };
         let array = Array {
             id: number(&head[..ids]),

@@ -214,7 +214,7 @@ impl Visitor for Extractor<'_> {
                 }
             }
             ArrayKind::Primitive(CHAR | BYTE) => self.contents.elements(first, bytes),
-            ArrayKind::Primitive(_) | ArrayKind::Untold(_) => {}
+            ArrayKind::Primitive(_) | ArrayKind::Unknown(_) => {}
         }
     }
 
@@ -223,7 +223,7 @@ impl Visitor for Extractor<'_> {
         let object = ObjectId(self.objects);
         match array.kind {
             ArrayKind::Primitive(kind @ (CHAR | BYTE)) => self.contents.array(object, kind, array.len),
-            ArrayKind::Untold(_) => self.contents.untold(object),
+            ArrayKind::Unknown(_) => self.contents.push_unknown(object),
             _ => {}
         }
         self.end_object();

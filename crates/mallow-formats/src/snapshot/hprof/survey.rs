@@ -229,7 +229,7 @@ impl Visitor for Survey {
     fn array(&mut self, array: Array) {
         let class = match array.kind {
             ArrayKind::Objects(class) => self.classes.number(class) | OBJECTS,
-            ArrayKind::Primitive(kind) | ArrayKind::Untold(kind) => Number::from(kind),
+            ArrayKind::Primitive(kind) | ArrayKind::Unknown(kind) => Number::from(kind),
         };
         self.push(array.id, class, array.len, array.trace);
     }

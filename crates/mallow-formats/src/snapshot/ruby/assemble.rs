@@ -264,8 +264,8 @@ fn notes(tables: &[Tables], dangling: u64, is_partial: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if is_partial {
         notes.push(
-            "the dump names no roots, as one made with `since:` does: there are no retained sizes and no paths, and what is \
-             unreachable cannot be told"
+            "the dump has no roots, as one made with `since:` does: there are no retained sizes and no paths, and what is \
+             unreachable is unknown"
                 .to_owned(),
         );
     }

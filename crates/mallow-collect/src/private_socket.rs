@@ -12,7 +12,7 @@ const FILE_NAME_START: &str = "session-";
 
 /// The socket for our own user. Its file goes with it.
 #[derive(Debug)]
-pub(crate) struct OwnDoor {
+pub(crate) struct PrivateSocket {
     pub(crate) socket: OwnedFd,
     pub(crate) path: PathBuf,
     folder: PathBuf,
@@ -31,9 +31,9 @@ pub(crate) fn listening(
     Ok(socket)
 }
 
-impl OwnDoor {
+impl PrivateSocket {
     /// Opens one whose name has this label, and this at its end.
-    pub(crate) fn open(folder: &Path, label: &str, end: &str) -> Option<OwnDoor> {
+    pub(crate) fn open(folder: &Path, label: &str, end: &str) -> Option<PrivateSocket> {
         remove_left(folder);
         let (path, fresh) =
             (folder.join(format!("{FILE_NAME_START}{label}{end}")), folder.join(format!(".{label}{end}")));
@@ -50,12 +50,12 @@ impl OwnDoor {
             let _ = std::fs::remove_file(&fresh);
         }
         let (folder, label) = (folder.to_owned(), label.to_owned());
-        named.ok().map(|()| OwnDoor { socket, path, folder, label })
+        named.ok().map(|()| PrivateSocket { socket, path, folder, label })
     }
 
     /// Opens another one beside it, with this at the end of its name.
-    pub(crate) fn beside(&self, end: &str) -> Option<OwnDoor> {
-        OwnDoor::open(&self.folder, &self.label, end)
+    pub(crate) fn beside(&self, end: &str) -> Option<PrivateSocket> {
+        PrivateSocket::open(&self.folder, &self.label, end)
     }
 }
 
@@ -74,7 +74,7 @@ fn remove_left(folder: &Path) {
     }
 }
 
-impl Drop for OwnDoor {
+impl Drop for PrivateSocket {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }

@@ -11,26 +11,26 @@ pub const PAIRS_AT_LOOKS: [usize; 10] = [12, 18, 27, 40, 60, 90, 135, 200, 300, 
 
 /// The interim analyses of a session.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Looks {
+pub struct Evaluations {
     at: Vec<usize>,
     comparisons: usize,
     is_fixed: bool,
 }
 
-impl Looks {
+impl Evaluations {
     /// One analysis, after exactly so many pairs.
-    pub fn fixed(pairs: usize, comparisons: usize) -> Looks {
-        Looks { at: vec![pairs], comparisons: comparisons.max(1), is_fixed: true }
+    pub fn fixed(pairs: usize, comparisons: usize) -> Evaluations {
+        Evaluations { at: vec![pairs], comparisons: comparisons.max(1), is_fixed: true }
     }
 
     /// Analyses at the numbers of [`PAIRS_AT_LOOKS`] that are at least `min`, none beyond `max`, which is the last
     /// one.
-    pub fn adaptive(min: usize, max: Option<usize>, comparisons: usize) -> Looks {
+    pub fn adaptive(min: usize, max: Option<usize>, comparisons: usize) -> Evaluations {
         let last = max.unwrap_or(PAIRS_AT_LOOKS[PAIRS_AT_LOOKS.len() - 1]).max(min);
         let mut at: Vec<usize> =
             PAIRS_AT_LOOKS.into_iter().filter(|pairs| *pairs >= min && *pairs < last).collect();
         at.push(last);
-        Looks { at, comparisons: comparisons.max(1), is_fixed: false }
+        Evaluations { at, comparisons: comparisons.max(1), is_fixed: false }
     }
 
     /// Returns after how many pairs an analysis is made, in rising order.
@@ -63,21 +63,21 @@ mod tests {
 
     #[test]
     fn the_error_is_divided_among_looks_and_comparisons() {
-        assert_eq!(Looks::fixed(10, 1).error(), 0.01);
-        assert_eq!(Looks::fixed(10, 4).error(), 0.0025);
-        assert!((Looks::adaptive(2, None, 1).error() - 0.01 / 11.0).abs() < 1e-15);
+        assert_eq!(Evaluations::fixed(10, 1).error(), 0.01);
+        assert_eq!(Evaluations::fixed(10, 4).error(), 0.0025);
+        assert!((Evaluations::adaptive(2, None, 1).error() - 0.01 / 11.0).abs() < 1e-15);
     }
 
     #[test]
     fn the_first_look_has_an_interval() {
-        assert!(end_rank(PAIRS_AT_LOOKS[0], Looks::adaptive(0, None, 1).error()).is_some());
+        assert!(end_rank(PAIRS_AT_LOOKS[0], Evaluations::adaptive(0, None, 1).error()).is_some());
     }
 
     #[test]
     fn a_limit_is_the_last_look() {
-        assert_eq!(Looks::adaptive(20, Some(50), 1).at(), [27, 40, 50]);
-        assert_eq!(Looks::adaptive(0, Some(5), 1).at(), [5]);
-        assert_eq!(Looks::adaptive(30, Some(5), 1).at(), [30]);
-        assert_eq!(Looks::adaptive(600, None, 1).at(), [600]);
+        assert_eq!(Evaluations::adaptive(20, Some(50), 1).at(), [27, 40, 50]);
+        assert_eq!(Evaluations::adaptive(0, Some(5), 1).at(), [5]);
+        assert_eq!(Evaluations::adaptive(30, Some(5), 1).at(), [30]);
+        assert_eq!(Evaluations::adaptive(600, None, 1).at(), [600]);
     }
 }

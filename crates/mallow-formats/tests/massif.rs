@@ -96,8 +96,7 @@ fn stacks_and_milliseconds_are_read() {
 #[test]
 fn pages_are_called_pages() {
     let Imported { profile, warnings, .. } = massif("massif/inlined_pages.txt");
-    let sentence =
-        "the numbers are pages taken from the kernel (--pages-as-heap) and not requests to malloc";
+    let sentence = "the numbers are pages taken from the kernel (--pages-as-heap) and not requests to malloc";
     assert!(warnings.iter().any(|warning| warning == sentence), "{warnings:?}");
     let at_sites: u64 = profile.sites.iter().map(|site| site.totals.peak_bytes).sum();
     assert_eq!(at_sites, profile.totals().peak_bytes);

@@ -1,9 +1,9 @@
 //! One connection of a process that asks.
 
 use super::unseen::UnseenLibrary;
-use crate::private_socket::is_equal;
 use crate::looked_at::{Object, Role, image_of};
 use crate::peer::Peer;
+use crate::private_socket::is_equal;
 use mallow_patches::{Image, plan_of};
 use mallow_wire::patches::{IMAGES_MAX, PATCHES_NONE, PLAN_VERSION};
 use mallow_wire::plan_request::{

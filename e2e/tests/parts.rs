@@ -266,7 +266,7 @@ fn events_of_heaptrack_tell_windows_and_sizes() {
     assert_eq!(Some(blocks), whole["totals"]["allocations"].as_u64());
     assert_eq!(histogram["lifetimes_us"], Value::Null);
     for (flag, part) in [
-        ("--threads", "has no threads"),
+        ("--threads", "does not contain threads"),
         ("--chains", "realloc resized"),
         ("--filter=thread:w", "has no threads"),
     ] {

@@ -57,7 +57,7 @@ fn a_heap_profile_of_go_reads_as_pprof_shows_it() {
     assert_eq!(
         imported.warnings,
         [
-            "metrics are estimates: one allocation in about every 4096 bytes was looked at",
+            "metrics are estimates: one allocation in about every 4096 bytes was sampled",
             "samples of one stack that differ only in a label (bytes) are added up",
         ]
     );

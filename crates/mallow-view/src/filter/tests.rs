@@ -156,7 +156,7 @@ fn the_place_is_marked() {
     assert_eq!(
         error.to_string(),
         "there is no field fuction; there are function, file, module, language, size, thread, process, and a text that is a name \
-         stands in quotes (column 12)\n  größe:1 or fuction:a\n             ^"
+         needs quotes (column 12)\n  größe:1 or fuction:a\n             ^"
     );
 }
 

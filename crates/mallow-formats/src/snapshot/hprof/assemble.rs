@@ -264,7 +264,7 @@ fn layout_note(chosen: &Chosen) -> String {
     };
     format!(
         "Sizes are those of references of {reference_bytes} bytes, headers of {header_bytes} and an alignment of {alignment}: {reason}. \
-         The file does not contain."
+         The file does not say."
     )
 }
 

@@ -6,6 +6,7 @@ use crate::{exit_code, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_profile::{Profile, ReallocAttribution};
 use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
+use mallow_stacks::Stacks;
 use mallow_view::{Measure, ScriptFrames};
 use std::io::{BufWriter, IsTerminal, Write};
 
@@ -19,17 +20,25 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     }
     let mut file = AnyFile::open(&request.file, ReallocAttribution::OwnSite)?;
     file.keep(request.process.as_ref())?;
-    let scripts = if request.is_native { ScriptFrames::LeftOut } else { ScriptFrames::All };
     file.keep_part(&request.part)?;
     match file {
         AnyFile::Heap(mut document) => {
-            scripts.keep_in(&mut document.profile.stacks);
+            keep_frames(request, &mut document.profile.stacks);
             of_heap(request, &document)
         }
         AnyFile::Cpu(mut document) => {
-            scripts.keep_in(&mut document.profile.stacks);
+            keep_frames(request, &mut document.profile.stacks);
             of_cpu(request, &document)
         }
+    }
+}
+
+/// Leaves out the frames that are not asked for.
+fn keep_frames(request: &Export, stacks: &mut Stacks) {
+    let scripts = if request.is_native { ScriptFrames::LeftOut } else { ScriptFrames::All };
+    scripts.keep_in(stacks);
+    if !request.has_inlined {
+        stacks.leave_out_inlined();
     }
 }
 

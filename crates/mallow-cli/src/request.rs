@@ -116,6 +116,8 @@ pub(crate) struct Export {
     pub(crate) process: Option<ProcessChoice>,
     /// Without the frames of scripts.
     pub(crate) is_native: bool,
+    /// With functions that were compiled into others.
+    pub(crate) has_inlined: bool,
     /// Which part of it.
     pub(crate) part: PartRequest,
     pub(crate) format: ExportFormat,
@@ -199,6 +201,7 @@ impl From<LowExport> for Export {
             file: low.file.unwrap_or_default(),
             process: low.process.process,
             is_native: low.native,
+            has_inlined: !low.no_inline,
             part: low.window.part(low.expression),
             format: low.format,
             output: file_or_stdout(low.output, low.force),

@@ -233,3 +233,27 @@ fn a_folded_export_holds_the_metric_that_was_asked_for() {
         assert_eq!(Some(sum), truth["totals"][metric].as_u64(), "{measure}");
     }
 }
+
+#[test]
+fn an_export_without_inlined_functions_has_a_frame_for_each_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = repository().join("fixtures/heaptrack/csv-map-per-row.zst");
+    let file = file.to_str().unwrap();
+    let export = |more: &[&str]| -> Vec<(String, u64)> {
+        let args = [&["export", file, "--format", "folded", "--metric", "allocations"], more].concat();
+        let text = stdout_of(mallow(folder.path(), &args));
+        let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
+        lines.map(|(stack, count)| (stack.to_owned(), count.parse().unwrap())).collect()
+    };
+    let (whole, physical) = (export(&[]), export(&["--no-inline"]));
+    let sum = |stacks: &[(String, u64)]| stacks.iter().map(|(_, count)| count).sum::<u64>();
+    assert_eq!(sum(&physical), sum(&whole));
+    let frames =
+        |stacks: &[(String, u64)]| stacks.iter().map(|(stack, _)| stack.split(';').count()).max().unwrap();
+    assert!(frames(&physical) < frames(&whole), "{physical:?}");
+    // The compiler put `alloc::alloc::alloc` into whoever calls it.
+    let has = |stacks: &[(String, u64)], name: &str| {
+        stacks.iter().any(|(stack, _)| stack.split(';').any(|frame| frame.contains(name)))
+    };
+    assert!(has(&whole, "alloc::alloc::alloc") && !has(&physical, "alloc::alloc::alloc"));
+}

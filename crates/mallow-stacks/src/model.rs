@@ -104,4 +104,35 @@ impl Stacks {
     pub fn frames(&self, stack: Option<StackId>) -> impl Iterator<Item = &Frame> {
         self.chain(stack).flat_map(|id| &self.locations[self.node(id).location.0 as usize].frames)
     }
+
+    /// Leaves at each location the function that the code belongs to, without those that were inlined into it.
+    pub fn leave_out_inlined(&mut self) {
+        for location in &mut self.locations {
+            location.frames.drain(..location.frames.len().saturating_sub(1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_inlined_functions_each_location_is_one_function() {
+        let frame =
+            |function: &str, inlined| Frame { function: function.into(), inlined, ..Frame::default() };
+        let location = |frames| Location { address: Address::Unknown, frames };
+        let mut stacks = Stacks {
+            locations: vec![
+                location(vec![frame("write", true), frame("push", true), frame("parse", false)]),
+                location(vec![frame("main", false)]),
+            ],
+            ..Stacks::default()
+        };
+        stacks.leave_out_inlined();
+        assert_eq!(
+            stacks.locations,
+            [location(vec![frame("parse", false)]), location(vec![frame("main", false)])]
+        );
+    }
 }

@@ -48,7 +48,7 @@ fn at_least(what: &'static str, limit: f64, unit: &'static str, measured: Measur
 pub(super) fn of(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> Vec<Bar> {
     let mut bars = wall(rows).to_vec();
     let real = rows.iter().filter(|row| row.kind == Kind::Real);
-    let stat = greatest(real.map(|row| (row.stat_percent(), row.name.clone())));
+    let stat = greatest(real.map(|row| (row.percent(row.stat), row.name.clone())));
     bars.push(at_most("stat: added wall, worst real program", 5.0, "%", stat));
     bars.extend(per_event(parts));
     bars.extend(around(parts));

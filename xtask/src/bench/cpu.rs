@@ -27,9 +27,13 @@ const SAMPLES_QUICK: u64 = 20;
 /// Samples in a second, as both tools are used. With four times as many, either tool's own work on the other processor shifts the shares of a
 /// program's phases by 2 points, each tool's in its own direction.
 const USUAL_HZ: &str = "997";
+/// Tells what the collector takes for a sample from what it takes for a run.
+const MORE_HZ: &str = "3989";
 /// How much of a stack perf copies: as recommended, and the most.
 const PERF_STACK: &str = "dwarf,16384";
 const PERF_STACK_MAX: &str = "dwarf,65528";
+/// Runs with more samples.
+const MORE_ROUNDS: u32 = 5;
 /// Timed rounds.
 const ROUNDS: usize = 15;
 /// Functions in which stacks begin, by perf's names.
@@ -52,7 +56,24 @@ struct Row {
     added_cpu_s: [f64; 2],
     bare_s: f64,
     file_bytes: [u64; 2],
-    collector_us: f64,
+    collector: Collector,
+}
+
+/// What mallow's own process takes.
+#[derive(Debug, Default)]
+struct Collector {
+    /// For each sample more of the same program.
+    sample_us: f64,
+    /// For each run, however many samples it has: names, the file.
+    run_ms: f64,
+}
+
+impl Collector {
+    /// Of the microseconds and samples of a run with few samples, and of one with many.
+    fn of(few: [f64; 2], many: [f64; 2]) -> Collector {
+        let sample_us = (many[0] - few[0]) / (many[1] - few[1]);
+        Collector { sample_us, run_ms: (few[0] - sample_us * few[1]) / 1e3 }
+    }
 }
 
 /// Measures, prints, and writes the record down where a folder is named.
@@ -61,9 +82,9 @@ pub(super) fn run(root: &Path, plan: &Plan, mallow: PathBuf) -> Result<(), Strin
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
     let bench = Bench { mallow, scratch: scratch.path().to_owned(), plan };
     let mut rows = Vec::new();
-    for program in programs_of(root, &bench)? {
+    for program in programs_of(root, &bench)?.iter().filter(|it| plan.wants_in(NAME, &it.name)) {
         eprintln!("    {}", program.name);
-        rows.push(bench.row(&program)?);
+        rows.push(bench.row(program)?);
     }
     let page = page(&machine, &rows, plan.quick);
     print!("\n{page}");
@@ -109,7 +130,7 @@ impl Bench<'_> {
         let mut row = Row { name: program.name.clone(), ..Row::default() };
         let wanted = if self.plan.quick { SAMPLES_QUICK } else { SAMPLES };
         let (mut ours, mut theirs) = (Shares::default(), [Shares::default(), Shares::default()]);
-        let (mut whole, mut collecting_us, mut sampled) = ([0, 0], 0.0, 0_u64);
+        let (mut whole, mut few, mut runs) = ([0, 0], [0.0, 0.0], 0.0);
         for turn in 0.. {
             let (profile, data) = (self.file("ours.pb.gz"), self.file("theirs.data"));
             let said = self.sampled(program, USUAL_HZ, &profile)?;
@@ -118,8 +139,9 @@ impl Bench<'_> {
             let number = |key: &str| document["quality"][key].as_u64().unwrap_or(0);
             whole = [whole[0] + number("whole"), whole[1] + number("samples") - number("kernel_only")];
             row.lost += number("lost");
-            collecting_us += collector_us(&said) * number("samples") as f64;
-            sampled += number("samples");
+            few[0] += collector_us(&said) * number("samples") as f64;
+            few[1] += number("samples") as f64;
+            runs += 1.0;
             ours.add(&self.folded(&profile)?);
             theirs[turn % 2].add(&self.folded(&data)?);
             row.samples = [ours.samples(), theirs[0].samples() + theirs[1].samples()];
@@ -127,7 +149,7 @@ impl Bench<'_> {
                 break;
             }
         }
-        row.collector_us = collecting_us / sampled.max(1) as f64;
+        row.collector = Collector::of(few.map(|sum| sum / runs), self.many_samples(program)?);
         row.whole = [whole[0] as f64 / whole[1].max(1) as f64, self.whole_of_perf(program)?];
         row.with_itself = Agreement::of(&theirs[0], &theirs[1], agreement::Kind::Own);
         let [mut both, second] = theirs;
@@ -136,6 +158,18 @@ impl Bench<'_> {
         row.inclusive = Agreement::of(&both, &ours, agreement::Kind::Inclusive);
         self.cost(program, &mut row)?;
         Ok(row)
+    }
+
+    /// The collector's microseconds and the samples of a run with more of them.
+    fn many_samples(&self, program: &Program) -> Result<[f64; 2], String> {
+        let (profile, mut sums) = (self.file("ours.pb.gz"), [0.0, 0.0]);
+        let rounds = if self.plan.quick { 1 } else { MORE_ROUNDS };
+        for _ in 0..rounds {
+            let said = self.sampled(program, MORE_HZ, &profile)?;
+            let samples = self.json(&profile)?["quality"]["samples"].as_f64().unwrap_or(0.0);
+            sums = [sums[0] + collector_us(&said) * samples, sums[1] + samples];
+        }
+        Ok(sums.map(|sum| sum / f64::from(rounds)))
     }
 
     /// Time and files at the usual frequency.
@@ -190,8 +224,8 @@ impl Bench<'_> {
     }
 
     fn folded(&self, profile: &Path) -> Result<String, String> {
-        // perf knows no scripts.
-        let words = ["export", "--format", "folded", "--measure", "samples", "--native"];
+        // perf knows no scripts. Functions are those of the code: the many that are inlined have a few samples each.
+        let words = ["export", "--format", "folded", "--metric", "samples", "--native", "--no-inline"];
         run::captured(Command::new(&self.mallow).args(words).arg(profile).stderr(Stdio::null()))
     }
 
@@ -266,11 +300,11 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
             row.name, row.agreement, row.with_itself, row.inclusive
         );
     }
-    text += "\nAdded time is that of the whole command at 997 Hz, the median of what each of 15 interleaved rounds added, as time that passed and as time that all processors took; perf copies 16 KiB, and 64 KiB for the file.\n\n";
-    text += "| program | whole stacks, perf's | lost | alone | added, perf's | the same of processors | file, perf's | collector |\n|---|---|---|---|---|---|---|---|\n";
+    text += "\nAdded time is that of the whole command at 997 Hz, the median of what each of 15 interleaved rounds added, as time that passed and as time that all processors took; perf copies 16 KiB, and 64 KiB for the file. What the collector takes for a sample and for a run is told apart by runs at 3989 Hz.\n\n";
+    text += "| program | whole stacks, perf's | lost | alone | added, perf's | the same of processors | file, perf's | collector: a sample, a run |\n|---|---|---|---|---|---|---|---|\n";
     for row in rows {
         text += &format!(
-            "| {} | {:.1} % / {:.1} % | {} | {:.2} s | {:+.2} / {:+.2} s | {:+.2} / {:+.2} s | {} KiB / {:.1} MiB | {:.0} µs |\n",
+            "| {} | {:.1} % / {:.1} % | {} | {:.2} s | {:+.2} / {:+.2} s | {:+.2} / {:+.2} s | {} KiB / {:.1} MiB | {:.1} µs, {:.0} ms |\n",
             row.name,
             row.whole[0] * 100.0,
             row.whole[1] * 100.0,
@@ -282,7 +316,8 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
             row.added_cpu_s[1],
             row.file_bytes[0] >> 10,
             row.file_bytes[1] as f64 / 1_048_576.0,
-            row.collector_us
+            row.collector.sample_us,
+            row.collector.run_ms
         );
     }
     text
@@ -290,12 +325,12 @@ fn page(machine: &Machine, rows: &[Row], is_quick: bool) -> String {
 
 fn csv(rows: &[Row]) -> String {
     let mut text = String::from(
-        "program,samples,perf_samples,rho,overlap,points,perf_rho,perf_overlap,perf_points,whole,perf_whole,lost,bare_s,added_s,perf_added_s,added_cpu_s,perf_added_cpu_s,file_bytes,perf_file_bytes,collector_us\n",
+        "program,samples,perf_samples,rho,overlap,points,perf_rho,perf_overlap,perf_points,whole,perf_whole,lost,bare_s,added_s,perf_added_s,added_cpu_s,perf_added_cpu_s,file_bytes,perf_file_bytes,collector_sample_us,collector_run_ms\n",
     );
     for row in rows {
         let (one, other) = (&row.agreement, &row.with_itself);
         text += &format!(
-            "{},{},{},{:.3},{},{:.3},{:.3},{},{:.3},{:.4},{:.4},{},{:.4},{:.4},{:.4},{:.4},{:.4},{},{},{:.1}\n",
+            "{},{},{},{:.3},{},{:.3},{:.3},{},{:.3},{:.4},{:.4},{},{:.4},{:.4},{:.4},{:.4},{:.4},{},{},{:.1},{:.1}\n",
             row.name,
             row.samples[0],
             row.samples[1],
@@ -315,7 +350,8 @@ fn csv(rows: &[Row]) -> String {
             row.added_cpu_s[1],
             row.file_bytes[0],
             row.file_bytes[1],
-            row.collector_us
+            row.collector.sample_us,
+            row.collector.run_ms
         );
     }
     text
@@ -330,5 +366,12 @@ mod tests {
         let said = "app: 3 s\ncollecting took 12.3 ms, 9 µs a sample\n";
         assert_eq!(collector_us(said), 9.0);
         assert!(collector_us("nothing").is_nan());
+    }
+
+    #[test]
+    fn what_a_run_takes_is_told_from_what_its_samples_take() {
+        // 10 µs a sample and 8 ms a run.
+        let collector = Collector::of([11_500.0, 350.0], [22_000.0, 1_400.0]);
+        assert_eq!((collector.sample_us, collector.run_ms), (10.0, 8.0));
     }
 }

@@ -33,6 +33,7 @@ pub(super) struct Row {
     pub(super) record: Added,
     pub(super) heaptrack: Added,
     pub(super) stat: Added,
+    pub(super) forward: Added,
     /// CPU time of the collector under `mallow record`.
     pub(super) collector_cpu_s: f64,
     pub(super) bare_peaks: Peaks,
@@ -63,6 +64,7 @@ impl Row {
             record: added(&mine, Tool::Record),
             heaptrack: added(&mine, Tool::Heaptrack),
             stat: added(&mine, Tool::Stat),
+            forward: added(&mine, Tool::Forward),
             collector_cpu_s: timed(Tool::Record, |sample| sample.own_cpu_s),
             bare_peaks: peaks(Tool::Bare),
             record_peaks: peaks(Tool::Record),
@@ -86,9 +88,9 @@ impl Row {
         (heaptrack > WALL_FLOOR_S).then(|| self.record.cpu_s.max(WALL_FLOOR_S) / heaptrack)
     }
 
-    /// Added wall time of `stat` in percent of the bare program's.
-    pub(super) fn stat_percent(&self) -> f64 {
-        100.0 * self.stat.wall_s / self.bare_wall_s.max(f64::MIN_POSITIVE)
+    /// Added wall time in percent of the bare program's.
+    pub(super) fn percent(&self, added: Added) -> f64 {
+        100.0 * added.wall_s / self.bare_wall_s.max(f64::MIN_POSITIVE)
     }
 
     /// Nanoseconds per call.
@@ -162,7 +164,7 @@ pub(super) mod tests {
     pub(in crate::bench) fn drifting_samples() -> Vec<Sample> {
         let mut samples = Vec::new();
         for (round, bare) in [(0, 99.0), (1, 1.0), (2, 2.0), (3, 5.0)] {
-            let walls = [bare, bare + 0.25, bare + 2.0, bare + 0.125];
+            let walls = [bare, bare + 0.25, bare + 2.0, bare + 0.125, bare + 0.0625];
             samples.extend(Tool::ALL.iter().zip(walls).map(|(tool, wall_s)| sample(*tool, round, wall_s)));
         }
         samples
@@ -178,7 +180,7 @@ pub(super) mod tests {
         assert_eq!(row.bare_wall_s, 2.0);
         assert_eq!((row.record.wall_s, row.heaptrack.wall_s, row.stat.wall_s), (0.25, 2.0, 0.125));
         assert_eq!((row.record.cpu_s, row.wall_ratio()), (0.5, Some(0.125)));
-        assert_eq!(row.stat_percent(), 6.25);
+        assert_eq!((row.percent(row.stat), row.percent(row.forward)), (6.25, 3.125));
         assert_eq!(row.per_call_ns(row.stat.wall_s), 125_000.0);
         assert_eq!((row.events, row.trace_bytes_per_call()), (1000, 2.0));
         assert_eq!(row.collector_millions(), Some(0.002));

@@ -52,9 +52,17 @@ impl Plan {
         self.only.is_empty() || self.only.iter().any(|start| name.starts_with(start.as_str()))
     }
 
-    /// Returns whether nothing but what has this name is to be measured.
+    /// Returns whether nothing but the comparison of this name, or programs of it (`cpu/sqlite3`), is to be measured.
     pub(super) fn is_only(&self, name: &str) -> bool {
-        !self.only.is_empty() && self.only.iter().all(|only| only == name)
+        !self.only.is_empty() && self.only.iter().all(|only| only.split('/').next() == Some(name))
+    }
+
+    /// Returns whether this program of a comparison is to be measured.
+    pub(super) fn wants_in(&self, comparison: &str, program: &str) -> bool {
+        self.only.iter().any(|only| match only.split_once('/') {
+            Some((name, start)) => name == comparison && program.starts_with(start),
+            None => only == comparison,
+        })
     }
 
     /// Where to write the result down. A part of the table, or one of small inputs, is no record unless somebody

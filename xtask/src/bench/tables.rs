@@ -53,7 +53,7 @@ fn loops(parts: &Parts) -> String {
 
 fn wall(rows: &[Row]) -> String {
     let heads =
-        ["program", "calls", "bare s", "+record s", "+heaptrack s", "ratio", "+stat %", "+stat ns/call"];
+        ["program", "calls", "bare s", "+record s", "+heaptrack s", "ratio", "+stat %", "stat ns", "floor %"];
     let cells = rows.iter().map(|row| {
         vec![
             row.name.clone(),
@@ -62,8 +62,9 @@ fn wall(rows: &[Row]) -> String {
             format!("{:.3}", row.record.wall_s),
             format!("{:.3}", row.heaptrack.wall_s),
             ratio(row.wall_ratio()),
-            format!("{:.1}", row.stat_percent()),
+            format!("{:.1}", row.percent(row.stat)),
             format!("{:.1}", row.per_call_ns(row.stat.wall_s)),
+            format!("{:.1}", row.percent(row.forward)),
         ]
     });
     let mut text = String::from("\n## Added wall time\n\n");
@@ -71,7 +72,8 @@ fn wall(rows: &[Row]) -> String {
     let ratios: Vec<f64> = rows.iter().filter_map(Row::wall_ratio).collect();
     let worst = ratios.iter().copied().reduce(f64::max);
     text.push_str(&format!(
-        "\nratio: mallow record / heaptrack; geometric mean {}, worst {}.\n",
+        "\nratio: mallow record / heaptrack; geometric mean {}, worst {}.\n\
+         stat ns: per call. floor: a preloaded library that only passes each call on to the C library.\n",
         ratio(geometric_mean(&ratios)),
         ratio(worst)
     ));
@@ -222,11 +224,12 @@ mod tests {
             "
 ## Added wall time
 
-| program    | calls | bare s | +record s | +heaptrack s | ratio | +stat % | +stat ns/call |
-| ---------- | ----: | -----: | --------: | -----------: | ----: | ------: | ------------: |
-| storm-10x1 | 1,000 |  2.000 |     0.250 |        2.000 | 0.125 |     6.2 |      125000.0 |
+| program    | calls | bare s | +record s | +heaptrack s | ratio | +stat % |  stat ns | floor % |
+| ---------- | ----: | -----: | --------: | -----------: | ----: | ------: | -------: | ------: |
+| storm-10x1 | 1,000 |  2.000 |     0.250 |        2.000 | 0.125 |     6.2 | 125000.0 |     3.1 |
 
 ratio: mallow record / heaptrack; geometric mean 0.125, worst 0.125.
+stat ns: per call. floor: a preloaded library that only passes each call on to the C library.
 "
         );
     }

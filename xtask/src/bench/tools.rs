@@ -1,4 +1,4 @@
-//! The four ways of running a program, and the command line of each.
+//! The ways of running a program, and the command line of each.
 
 use super::programs::Program;
 use crate::run;
@@ -14,11 +14,13 @@ pub(super) enum Tool {
     Record,
     Heaptrack,
     Stat,
+    /// A preloaded library that passes each call on and does nothing else: what no tool that is preloaded can do without.
+    Forward,
 }
 
 impl Tool {
     /// The order within a round: who is compared stands side by side.
-    pub(super) const ALL: [Tool; 4] = [Tool::Bare, Tool::Record, Tool::Heaptrack, Tool::Stat];
+    pub(super) const ALL: [Tool; 5] = [Tool::Bare, Tool::Record, Tool::Heaptrack, Tool::Stat, Tool::Forward];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -26,6 +28,7 @@ impl Tool {
             Tool::Record => "mallow record",
             Tool::Heaptrack => "heaptrack",
             Tool::Stat => "mallow stat",
+            Tool::Forward => "forward",
         }
     }
 }
@@ -34,22 +37,27 @@ impl Tool {
 pub(super) struct Tools {
     pub(super) mallow: PathBuf,
     pub(super) scratch: PathBuf,
+    /// The library of [`Tool::Forward`].
+    forward: PathBuf,
     /// Newer versions open a window at the end unless they are told not to; older ones do not know the option.
     heaptrack_has_record_only: bool,
 }
 
 impl Tools {
-    pub(super) fn find(mallow: PathBuf, scratch: &Path) -> Result<Tools, String> {
+    pub(super) fn find(root: &Path, mallow: PathBuf, scratch: &Path) -> Result<Tools, String> {
         let help = run::captured(Command::new("heaptrack").arg("--help"))
             .map_err(|sentence| format!("{sentence} Run `cargo xtask packages`."))?;
         let heaptrack_has_record_only = help.contains("--record-only");
-        Ok(Tools { mallow, scratch: scratch.to_owned(), heaptrack_has_record_only })
+        let forward = scratch.join("forward.so");
+        let source = root.join("programs/real/forward.c");
+        run::captured(Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(&forward).arg(source))?;
+        Ok(Tools { mallow, scratch: scratch.to_owned(), forward, heaptrack_has_record_only })
     }
 
     /// `program` under `tool`. What a tool writes replaces what it wrote before.
     pub(super) fn command(&self, program: &Program, tool: Tool) -> Command {
         let mut command = match tool {
-            Tool::Bare => Command::new(&program.executable),
+            Tool::Bare | Tool::Forward => Command::new(&program.executable),
             Tool::Record => self.mallow_command("record", &self.trace()),
             Tool::Stat => self.mallow_command("stat", &self.scratch.join("stat.json")),
             Tool::Heaptrack => {
@@ -61,8 +69,14 @@ impl Tools {
                 command
             }
         };
-        if tool != Tool::Bare {
-            command.arg(&program.executable);
+        match tool {
+            Tool::Bare => {}
+            Tool::Forward => {
+                command.env("LD_PRELOAD", &self.forward);
+            }
+            Tool::Record | Tool::Heaptrack | Tool::Stat => {
+                command.arg(&program.executable);
+            }
         }
         command.args(&program.arguments).envs(program.environment.iter().copied());
         command.current_dir(&self.scratch);
@@ -84,7 +98,7 @@ impl Tools {
     pub(super) fn trace_bytes(&self, tool: Tool) -> Result<u64, String> {
         let bytes = |path: &Path| path.metadata().map(|metadata| metadata.len());
         match tool {
-            Tool::Bare | Tool::Stat => Ok(0),
+            Tool::Bare | Tool::Stat | Tool::Forward => Ok(0),
             Tool::Record => bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}.")),
             // The ending tells which compressor it found.
             Tool::Heaptrack => ["heaptrack.zst", "heaptrack.gz"]
@@ -136,11 +150,17 @@ mod tests {
     fn every_tool_gets_the_same_program_and_environment() {
         let mut program = super::super::programs::storm_of(Path::new("/bin/storm"), 1, 1, 5);
         program.environment = vec![("A", "b")];
-        let tools = Tools { mallow: "/m".into(), scratch: "/s".into(), heaptrack_has_record_only: true };
+        let tools = Tools {
+            mallow: "/m".into(),
+            scratch: "/s".into(),
+            forward: "/s/forward.so".into(),
+            heaptrack_has_record_only: true,
+        };
         let typed = |tool| run::as_typed(&tools.command(&program, tool));
         assert_eq!(typed(Tool::Bare), "A=b /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Record), "A=b /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Stat), "A=b /m stat --force -o /s/stat.json -- /bin/storm 1 1 5");
+        assert_eq!(typed(Tool::Forward), "A=b LD_PRELOAD=/s/forward.so /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Heaptrack), "A=b heaptrack --record-only -o /s/heaptrack /bin/storm 1 1 5");
     }
 }

@@ -27,6 +27,9 @@ pub(crate) struct LowExport {
     /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
     #[arg(long)]
     pub(crate) native: bool,
+    /// Leave inlined functions out: what they do counts for the function that they were compiled into
+    #[arg(long)]
+    pub(crate) no_inline: bool,
     #[command(flatten)]
     pub(crate) expression: LowExpression,
     #[command(flatten)]

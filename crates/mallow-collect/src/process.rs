@@ -17,6 +17,7 @@ use crate::pairing::Pairing;
 use crate::peer::Peer;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
+use crate::roots;
 use crate::scopes::Scopes;
 use crate::session::Registration;
 use crate::sink::Sink;
@@ -100,6 +101,9 @@ impl TracedProcess {
         let header = mapping.at_start();
         let parent_pid = header.parent_pid;
         let pid = registration.peer.pid;
+        if !wanted.own {
+            roots::meet(&registration.peer);
+        }
         let start =
             ProcessStart { pid, parent_pid, command: registration.command, started_us: clock.now_us() };
         let writer = ProcessWriter::begin(index, &start, sink)?;

@@ -47,13 +47,24 @@ pub fn overwrite(path: &Path) -> io::Result<File> {
 /// # Errors
 /// As [`overwrite`], and when the content cannot be written.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    replace_with(path, |file| file.write_all(content))
+}
+
+/// As [`replace`], of what `write` writes.
+///
+/// # Errors
+/// As [`replace`], and those of `write`.
+pub fn replace_with<T, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<T, E>,
+) -> Result<T, E> {
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-        return overwrite(path)?.write_all(content);
+        return write(&mut overwrite(path)?);
     }
     let mut file = beside(path)?;
-    file.write_all(content)?;
-    file.persist(path)?;
-    Ok(())
+    let written = write(file.as_file_mut())?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(written)
 }
 
 /// Writes a whole file at once, as [`replace`] does it, for everybody to read: what people commit to their project.

@@ -34,7 +34,7 @@ pub(crate) fn of_file(
     attribution: ReallocAttribution,
 ) -> Result<Imported, ImportError> {
     if format == Format::Mallow {
-        let file = BufReader::new(std::fs::File::open(path)?);
+        let file = BufReader::new(mallow_files::open_input(path)?);
         return Ok(Trace::open(file)?.import(attribution)?);
     }
     read(source, format)

@@ -24,7 +24,7 @@ pub(crate) struct Source<'a> {
 impl<'a> Source<'a> {
     /// Opens a file.
     pub(crate) fn of_file(path: &Path) -> io::Result<Source<'static>> {
-        let file = File::open(path)?;
+        let file = mallow_files::open_input(path)?;
         let metadata = file.metadata()?;
         let again = file.try_clone()?;
         let mut source = Source::of(BufReader::with_capacity(1 << 16, file), metadata.len())?;

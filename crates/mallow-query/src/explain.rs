@@ -6,7 +6,7 @@ use crate::profile_file::{ProfileFile, refused};
 use mallow_formats::Document;
 use mallow_profile::{AllocatorState, MappedMemory, ReallocAttribution};
 use mallow_view::heap::{Explanation, Moment, explain, native_rows};
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -71,7 +71,7 @@ fn moment(request: &MomentRequest, warn: &mut impl FnMut(&Path, &[String])) -> R
 
 fn mapped(path: &Path) -> Result<MappedMemory, Failure> {
     let unread = |why: String| Failure::new(format!("cannot read {}: {why}.", path.display()));
-    let file = File::open(path).map_err(|error| unread(reason(&error)))?;
+    let file = mallow_files::open_input(path).map_err(|error| unread(reason(&error)))?;
     mallow_formats::smaps::read(BufReader::new(file)).map_err(unread)
 }
 

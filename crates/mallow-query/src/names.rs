@@ -3,9 +3,10 @@
 use crate::debuginfod;
 use mallow_base::Frame;
 use mallow_stacks::{Address, Location, Module, Stacks};
-use mallow_symbols::{Ahead, DebugServer, ModuleKey, SearchPaths, Symbolizer};
+use mallow_symbols::{Ahead, DebugServer, ModuleKey, OnAttempt, OtherRoots, SearchPaths, Symbolizer};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
 /// Resolves addresses of a module in advance.
 pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
@@ -97,9 +98,32 @@ impl Names {
     }
 }
 
+/// Where else to look, as whoever started mallow says.
+#[derive(Clone, Debug, Default)]
+pub struct DebugPlaces {
+    /// Folders laid out like `/usr/lib/debug`, which come before it.
+    pub debug_paths: Vec<PathBuf>,
+    /// The root under which the modules' paths are valid.
+    pub sysroot: Option<PathBuf>,
+    /// Asked for a module's own file that is not at its path.
+    pub other_roots: Option<OtherRoots>,
+    /// Is told of each file that was tried.
+    pub on_attempt: Option<OnAttempt>,
+}
+
+static PLACES: OnceLock<DebugPlaces> = OnceLock::new();
+
+/// Has files looked for there from now on; only the first call counts.
+pub fn look_in(places: DebugPlaces) {
+    let _ = PLACES.set(places);
+}
+
 fn symbolizer() -> Symbolizer {
     let server = debuginfod::is_wanted().then_some(DebugServer(debuginfod::debug_file));
-    let symbolizer = Symbolizer::new(SearchPaths { server, ..SearchPaths::default() });
+    let DebugPlaces { debug_paths, sysroot, other_roots, on_attempt } =
+        PLACES.get().cloned().unwrap_or_default();
+    let debug_roots = debug_paths.into_iter().chain(SearchPaths::default().debug_roots).collect();
+    let symbolizer = Symbolizer::new(SearchPaths { debug_roots, sysroot, other_roots, server, on_attempt });
     match kept_folder(|name| std::env::var_os(name)) {
         Some(folder) => symbolizer.keeping(folder),
         None => symbolizer,

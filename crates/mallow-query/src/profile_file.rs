@@ -126,7 +126,8 @@ impl ProfileFile {
 
 /// Why a file was not read.
 pub fn refused(path: &Path, error: &ImportError) -> Failure {
-    let path = path.display();
+    let is_stdin = path.as_os_str() == mallow_files::STREAM;
+    let path = if is_stdin { "stdin".into() } else { path.to_string_lossy() };
     Failure::new(match error {
         ImportError::Io(error) | ImportError::Trace(TraceError::Io(error)) => {
             format!("cannot read {path}: {}.", reason(error))

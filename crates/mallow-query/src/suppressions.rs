@@ -25,7 +25,8 @@ pub(crate) fn apply(
     let mut applied = AppliedSuppressions::default();
     for path in &asked.files {
         let shown = path.display();
-        let text = std::fs::read_to_string(path)
+        let text = mallow_files::open_input(path)
+            .and_then(std::io::read_to_string)
             .map_err(|error| Failure::new(format!("cannot read {shown}: {}.", reason(&error))))?;
         let found = Suppression::parse(&text)
             .map_err(|error| Failure::new(format!("cannot use {shown}: {error}.")))?;

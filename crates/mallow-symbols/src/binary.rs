@@ -3,13 +3,15 @@
 //! It opens and checks them, and keeps them mapped; it never uses a file whose identity was not proved by a build id
 //! or a checksum, because names from another build are worse than none.
 
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use object::Object;
 
 use crate::ModuleKey;
-use crate::locate::{DebugServer, SearchPaths};
+use crate::locate::{DebugServer, OtherRoots, SearchPaths};
 use crate::mapped::Mapped;
+use crate::mini;
 use mallow_base::hex;
 
 /// The files with the symbols of one module. All of them stay mapped while this lives; each lookup parses them.
@@ -21,6 +23,8 @@ pub(crate) struct Binary {
     pub(crate) debug: Option<Mapped>,
     /// The file of DWARF shared by several debug files (dwz).
     pub(crate) supplementary: Option<Mapped>,
+    /// The small symbol table that lies packed in the module's own file, if there is no better one.
+    pub(crate) mini: Option<Vec<u8>>,
     /// Why something is missing, as a sentence with a cure.
     pub(crate) problem: Option<String>,
 }
@@ -31,6 +35,7 @@ impl Binary {
         match open_own(key, search) {
             Ok(own) => binary.use_own(own, search),
             Err(problem) => {
+                search.tell(&search.rooted(Path::new(&key.path)), &problem.outcome());
                 binary.debug =
                     open_by_build_id(search, &key.build_id).or_else(|| open_of_server(search, &key.build_id));
                 if binary.debug.is_none() {
@@ -55,9 +60,15 @@ impl Binary {
         let Ok(file) = object::File::parse(&*own) else { return };
         if !has_debug_information(&file) {
             let build_id = file.build_id().ok().flatten().unwrap_or_default();
+            search.tell(own.path(), "it ran, and has no debug information");
             self.debug = open_by_build_id(search, build_id)
                 .or_else(|| open_by_debuglink(&own, &file, search))
                 .or_else(|| open_of_server(search, build_id));
+            if self.debug.is_none() {
+                self.mini = mini::unpacked(&file, |outcome| search.tell(own.path(), outcome));
+            }
+        } else {
+            search.tell(own.path(), "it ran, and has debug information: taken");
         }
         self.own = Some(own);
     }
@@ -85,7 +96,7 @@ impl Binary {
         let Ok(file) = object::File::parse(&**mapped) else { return };
         let Ok(Some((link, build_id))) = file.gnu_debugaltlink() else { return };
         let places = search.by_altlink(&folders(mapped.path()), link, build_id);
-        let found = places.iter().find_map(|place| open_if_build_id(place, build_id));
+        let found = places.iter().find_map(|place| open_if_build_id(search, place, build_id));
         let found = found.or_else(|| open_of_server(search, build_id));
         if found.is_none() {
             self.problem = Some(format!(
@@ -108,6 +119,15 @@ enum Unusable {
 }
 
 impl Unusable {
+    /// In short, of the file.
+    fn outcome(&self) -> String {
+        match self {
+            Self::Unreadable(error) => unread(error),
+            Self::NotElf(_) => NOT_ELF.to_owned(),
+            Self::OtherBuild(found) => another_build(found.as_deref()),
+        }
+    }
+
     fn sentence(&self, key: &ModuleKey, search: &SearchPaths) -> String {
         let path = &key.path;
         let cure = match search.by_build_id(&key.build_id).first() {
@@ -140,42 +160,91 @@ fn open_own(key: &ModuleKey, search: &SearchPaths) -> Result<Mapped, Unusable> {
         Some(replaced) if !key.build_id.is_empty() => replaced,
         _ => &key.path,
     };
-    let mapped = Mapped::open(&search.rooted(Path::new(path))).map_err(Unusable::Unreadable)?;
+    let here = open_build(&search.rooted(Path::new(path)), &key.build_id);
+    match here {
+        Err(unusable) => open_elsewhere(Path::new(path), &key.build_id, search).ok_or(unusable),
+        here => here,
+    }
+}
+
+/// The file as somebody sees it whose root is another one. Nothing but a build id can tell that it is the one that ran.
+fn open_elsewhere(path: &Path, build_id: &[u8], search: &SearchPaths) -> Option<Mapped> {
+    let OtherRoots(files) = search.other_roots.filter(|_| !build_id.is_empty())?;
+    let named = |file: &OwnedFd| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let found = files(path).iter().find_map(|file| open_build(&named(file), build_id).ok());
+    if found.is_some() {
+        search.tell(path, "as the program saw it: taken");
+    }
+    found
+}
+
+fn open_build(path: &Path, build_id: &[u8]) -> Result<Mapped, Unusable> {
+    let mapped = Mapped::open(path).map_err(Unusable::Unreadable)?;
     let found = object::File::parse(&*mapped).and_then(|file| {
         let build_id = file.build_id()?;
         Ok(build_id.map(<[u8]>::to_vec))
     });
     let found = found.map_err(Unusable::NotElf)?;
-    if key.build_id.is_empty() || found.as_deref() == Some(&key.build_id) {
+    if build_id.is_empty() || found.as_deref() == Some(build_id) {
         Ok(mapped)
     } else {
         Err(Unusable::OtherBuild(found.map(|id| hex(&id))))
     }
 }
 
+const NOT_ELF: &str = "it is not a whole ELF file";
+const TAKEN: &str = "taken";
+
+fn unread(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "it is not there".to_owned(),
+        _ => format!("it cannot be read: {error}"),
+    }
+}
+
+fn another_build(build_id: Option<&str>) -> String {
+    format!("it is another build: its build id is {}", build_id.unwrap_or("missing"))
+}
+
 fn open_by_build_id(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
-    search.by_build_id(build_id).iter().find_map(|place| open_if_build_id(place, build_id))
+    search.by_build_id(build_id).iter().find_map(|place| open_if_build_id(search, place, build_id))
 }
 
 fn open_of_server(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
     let DebugServer(ask) = search.server.filter(|_| !build_id.is_empty())?;
-    open_if_build_id(&ask(build_id)?, build_id)
+    let Some(place) = ask(build_id) else {
+        search.tell(Path::new(&hex(build_id)), "no server of DEBUGINFOD_URLS has it");
+        return None;
+    };
+    open_if_build_id(search, &place, build_id)
 }
 
-fn open_if_build_id(place: &Path, build_id: &[u8]) -> Option<Mapped> {
-    let mapped = Mapped::open(place).ok()?;
-    let file = object::File::parse(&*mapped).ok()?;
-    let same = file.build_id().ok().flatten() == Some(build_id);
-    same.then_some(mapped)
+/// The file, if it fits; whoever wants to know is told why it does not.
+fn open_if(
+    search: &SearchPaths,
+    place: &Path,
+    fits: impl FnOnce(&Mapped) -> Result<(), String>,
+) -> Option<Mapped> {
+    let opened = Mapped::open(place).map_err(|error| unread(&error));
+    let fitting = opened.and_then(|mapped| fits(&mapped).map(|()| mapped));
+    search.tell(place, fitting.as_ref().map_or_else(String::as_str, |_| TAKEN));
+    fitting.ok()
+}
+
+fn open_if_build_id(search: &SearchPaths, place: &Path, build_id: &[u8]) -> Option<Mapped> {
+    open_if(search, place, |mapped| {
+        let file = object::File::parse(&**mapped).map_err(|_| NOT_ELF)?;
+        let found = file.build_id().ok().flatten();
+        if found == Some(build_id) { Ok(()) } else { Err(another_build(found.map(hex).as_deref())) }
+    })
 }
 
 fn open_by_debuglink(own: &Mapped, file: &object::File<'_>, search: &SearchPaths) -> Option<Mapped> {
     let (link, checksum) = file.gnu_debuglink().ok().flatten()?;
     let places = search.by_debuglink(&folders(own.path()), link);
-    places.iter().find_map(|place| {
-        let mapped = Mapped::open(place).ok()?;
-        (crc32fast::hash(&mapped) == checksum).then_some(mapped)
-    })
+    let other = || "its checksum is not the one that the program names".to_owned();
+    let fits = |mapped: &Mapped| if crc32fast::hash(mapped) == checksum { Ok(()) } else { Err(other()) };
+    places.iter().find_map(|place| open_if(search, place, fits))
 }
 
 /// The folder of a file as it was named, and the one where it really lies.

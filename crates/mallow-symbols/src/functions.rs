@@ -38,8 +38,9 @@ pub fn functions_of(
 
 fn all_of(binary: &Binary, is_wanted: &dyn Fn(u64, &[u8]) -> bool) -> Vec<DefinedFunction> {
     let mut functions = Vec::new();
-    for mapped in [&binary.own, &binary.debug].into_iter().flatten() {
-        let Ok(file) = object::File::parse(&**mapped) else { continue };
+    let files = [binary.own.as_deref(), binary.debug.as_deref(), binary.mini.as_deref()];
+    for bytes in files.into_iter().flatten() {
+        let Ok(file) = object::File::parse(bytes) else { continue };
         add(file.symbols(), false, is_wanted, &mut functions);
         add(file.dynamic_symbols(), true, is_wanted, &mut functions);
     }

@@ -7,8 +7,8 @@
 //! [`DebugServer`].
 //!
 //! Supported: DWARF 2 to 5, compressed sections (zlib, zstd), separate debug files by build id and by
-//! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab` and `.dynsym`.
-//! Not supported: `.gnu_debugdata` (a compressed symbol table that Fedora adds), JIT-compiled code.
+//! `.gnu_debuglink`, shared ones by `.gnu_debugaltlink` (dwz), split DWARF (`.dwo`, `.dwp`), `.symtab`, the one that Fedora packs into
+//! `.gnu_debugdata`, and `.dynsym`. Not supported: JIT-compiled code.
 
 mod ahead;
 mod binary;
@@ -18,6 +18,7 @@ mod functions;
 mod kept;
 mod locate;
 mod mapped;
+mod mini;
 mod names;
 mod reader;
 mod resolve;
@@ -38,7 +39,7 @@ use crate::ahead::Found;
 use crate::binary::Binary;
 pub use crate::demangle::demangle;
 pub use crate::functions::{DefinedFunction, functions_of};
-pub use crate::locate::{DebugServer, SearchPaths};
+pub use crate::locate::{DebugServer, OnAttempt, OtherRoots, SearchPaths};
 use crate::resolve::Resolved;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 pub use crate::threads::without_threads;

@@ -9,6 +9,7 @@
 use mallow_base::hex;
 use std::ffi::OsStr;
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -20,8 +21,32 @@ pub struct SearchPaths {
     /// The root under which the modules' paths are valid, for programs that ran in a container or on another machine.
     /// Debug roots are tried under it first, then as they are.
     pub sysroot: Option<PathBuf>,
+    /// Asked for a module's own file that is not at its path, or is another build there.
+    pub other_roots: Option<OtherRoots>,
     /// Asked last, by build id, for a debug file that is in none of these places.
     pub server: Option<DebugServer>,
+    /// Is told of each file that was tried.
+    pub on_attempt: Option<OnAttempt>,
+}
+
+/// Somebody who knows roots of processes that see other files than we do, and opens what lies at a path below each of them.
+#[derive(Clone, Copy)]
+pub struct OtherRoots(pub fn(&Path) -> Vec<OwnedFd>);
+
+impl fmt::Debug for OtherRoots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OtherRoots")
+    }
+}
+
+/// Somebody who wants to know which files were tried, and why one was not taken, or what it is taken for.
+#[derive(Clone, Copy)]
+pub struct OnAttempt(pub fn(&Path, &str));
+
+impl fmt::Debug for OnAttempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnAttempt")
+    }
 }
 
 /// Somebody who has debug files by build id, and puts them where they can be read.
@@ -36,11 +61,24 @@ impl fmt::Debug for DebugServer {
 
 impl Default for SearchPaths {
     fn default() -> Self {
-        Self { debug_roots: vec![PathBuf::from("/usr/lib/debug")], sysroot: None, server: None }
+        Self {
+            debug_roots: vec![PathBuf::from("/usr/lib/debug")],
+            sysroot: None,
+            other_roots: None,
+            server: None,
+            on_attempt: None,
+        }
     }
 }
 
 impl SearchPaths {
+    /// Says what became of a file that was tried.
+    pub(crate) fn tell(&self, place: &Path, outcome: &str) {
+        if let Some(OnAttempt(tell)) = self.on_attempt {
+            tell(place, outcome);
+        }
+    }
+
     /// `path` as seen from here: under the sysroot, if there is one.
     pub(crate) fn rooted(&self, path: &Path) -> PathBuf {
         match &self.sysroot {

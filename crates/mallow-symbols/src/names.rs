@@ -23,17 +23,15 @@ pub(crate) struct Names<'a> {
     module: &'a str,
     own: Option<object::File<'a>>,
     debug: Option<object::File<'a>>,
+    mini: Option<object::File<'a>>,
     best: OnceLock<(Coverage, SymbolTable<'a>)>,
+    exported: OnceLock<SymbolTable<'a>>,
 }
 
 impl<'a> Names<'a> {
-    /// Names of `module` from its own file and its separate debug file.
-    pub(crate) fn new(
-        module: &'a str,
-        own: Option<object::File<'a>>,
-        debug: Option<object::File<'a>>,
-    ) -> Self {
-        Self { module, own, debug, best: OnceLock::new() }
+    /// Names of `module` from its own file, its separate debug file and the small table that is packed into its own.
+    pub(crate) fn new(module: &'a str, [own, debug, mini]: [Option<object::File<'a>>; 3]) -> Self {
+        Self { module, own, debug, mini, best: OnceLock::new(), exported: OnceLock::new() }
     }
 
     /// The path under which the module was mapped.
@@ -43,7 +41,8 @@ impl<'a> Names<'a> {
 
     /// The mangled name of the function at an address.
     pub(crate) fn at(&self, svma: u64) -> Option<&'a [u8]> {
-        self.best().1.name_at(svma)
+        // The small table leaves out what is exported.
+        self.best().1.name_at(svma).or_else(|| self.exported()?.name_at(svma))
     }
 
     /// Returns how much the best table has.
@@ -51,8 +50,15 @@ impl<'a> Names<'a> {
         self.best().0
     }
 
+    /// What the module's own file exports, where its other functions are in the small table.
+    fn exported(&self) -> Option<&SymbolTable<'a>> {
+        let own = self.own.as_ref().filter(|_| self.mini.is_some())?;
+        let table = || caught(|| Ok::<_, std::fmt::Error>(SymbolTable::of_dynsym(own))).unwrap_or_default();
+        Some(self.exported.get_or_init(table))
+    }
+
     fn files(&self) -> impl Iterator<Item = &object::File<'a>> {
-        [&self.own, &self.debug].into_iter().flatten()
+        [&self.own, &self.debug, &self.mini].into_iter().flatten()
     }
 
     fn best(&self) -> &(Coverage, SymbolTable<'a>) {

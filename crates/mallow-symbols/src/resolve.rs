@@ -37,10 +37,11 @@ pub(crate) struct Resolved {
 
 /// Resolves `svmas`, which must be sorted, of the module `path`.
 pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
-    let parse = |mapped| caught(|| object::File::parse(mapped)).ok();
+    let parse = |bytes| caught(|| object::File::parse(bytes)).ok();
     let own = binary.own.as_deref().and_then(parse);
     let debug = binary.debug.as_deref().and_then(parse);
-    let names = Names::new(path, own, debug);
+    let mini = binary.mini.as_deref().and_then(parse);
+    let names = Names::new(path, [own, debug, mini]);
     let store = Arena::new();
     let mut damage = None;
     let dwarf = load_dwarf(binary, &store, svmas).unwrap_or_else(|message| {

@@ -31,7 +31,7 @@ fn resolve(bytes: &[u8]) -> (usize, Vec<String>) {
     let app = folder.path().join("app");
     fs::write(&app, bytes).expect("the temporary folder is writable");
     let module = ModuleKey { path: text(&app).to_owned(), build_id: Vec::new() };
-    let search = SearchPaths { debug_roots: vec![folder.path().to_owned()], sysroot: None, server: None };
+    let search = SearchPaths { debug_roots: vec![folder.path().to_owned()], ..SearchPaths::default() };
     let mut symbolizer = Symbolizer::new(search);
     let frames = symbolizer.resolve(&module, &program().1);
     assert_eq!(frames.len(), program().1.len());

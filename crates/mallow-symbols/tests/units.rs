@@ -71,7 +71,7 @@ fn a_few_addresses_of_the_c_library_are_named_as_without_a_list_of_ranges() {
     std::fs::create_dir_all(plain.parent().expect("it has a folder")).expect("the folder is writable");
     let installed = Path::new("/usr/lib/debug").join(&place);
     run(folder.path(), "objcopy", &["--remove-section", ".debug_aranges", text(&installed), text(&plain)]);
-    let without = SearchPaths { debug_roots: vec![folder.path().to_owned()], sysroot: None, server: None };
+    let without = SearchPaths { debug_roots: vec![folder.path().to_owned()], ..SearchPaths::default() };
     let svmas: Vec<u64> = (0x26000..0x180000).step_by(0x1e37).collect();
     let expected = resolve(&without, &key(libc), &svmas);
     assert!(expected.iter().flatten().filter(|frame| frame.line.is_some()).count() > 100);

@@ -12,6 +12,7 @@ mod assemble;
 mod checked;
 mod gather;
 mod locate;
+mod named;
 mod replay;
 mod scan;
 mod warnings;

@@ -30,7 +30,7 @@ pub fn write_profile(profile: &Profile, format: &str, out: &mut dyn Write) -> io
         known: profile.known,
         time_unit: profile.recording.time_unit,
     })?;
-    let mut symbols = names_of(profile);
+    let mut symbols = names_of(&profile.stacks);
     for (index, process) in (0..).zip(&profile.processes) {
         let used = UsedStacks::of(profile, ProcessIndex(index));
         symbols.processes.push(SymbolProcess { process: index, keys: used.keys(profile) });
@@ -148,15 +148,15 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
 }
 
 /// Returns every location with its frames; each string once.
-fn names_of(profile: &Profile) -> Symbols {
+pub(crate) fn names_of(stacks: &mallow_profile::Stacks) -> Symbols {
     let mut strings = SymbolStrings::default();
-    let locations = profile.stacks.locations.iter().map(|location| SymbolLocation {
+    let locations = stacks.locations.iter().map(|location| SymbolLocation {
         address: location.address,
         frames: location.frames.iter().map(|frame| strings.frame(frame)).collect(),
     });
     let locations = locations.collect();
     Symbols {
-        modules: profile.stacks.modules.clone(),
+        modules: stacks.modules.clone(),
         locations,
         strings: strings.into_table(),
         processes: Vec::new(),

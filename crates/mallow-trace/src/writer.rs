@@ -77,6 +77,12 @@ impl<W: Write> TraceWriter<W> {
         self.out.write_all(stored)
     }
 
+    /// Appends a chunk of another trace as it is.
+    pub(crate) fn put_stored(&mut self, header: &ChunkHeader, stored: &[u8]) -> io::Result<()> {
+        self.out.write_all(&header.to_bytes())?;
+        self.out.write_all(stored)
+    }
+
     /// Hands everything to the system, so that a reader sees it.
     ///
     /// # Errors

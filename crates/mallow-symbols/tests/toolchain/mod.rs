@@ -62,7 +62,7 @@ pub(crate) fn key(path: &Path) -> ModuleKey {
 
 /// Search paths with one debug root of the test's own.
 pub(crate) fn search(root: &Path) -> SearchPaths {
-    SearchPaths { debug_roots: vec![root.to_owned()], sysroot: None, server: None }
+    SearchPaths { debug_roots: vec![root.to_owned()], ..SearchPaths::default() }
 }
 
 /// Frames of one address, and the warnings.

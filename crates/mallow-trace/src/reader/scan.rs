@@ -110,6 +110,11 @@ impl<R: Read + Seek> Scan<R> {
         Ok(if header.is_intact(&self.stored) { Found::Chunk(place) } else { Found::Damaged(place) })
     }
 
+    /// Returns the payload of the chunk that [`Scan::next`] gave, as it is stored.
+    pub(super) fn stored(&self) -> &[u8] {
+        &self.stored
+    }
+
     /// Returns whether a chunk that [`Scan::next`] gave is too large for its file, with those before it: a file that a few bytes make large is a trap.
     fn is_beyond_budget(&mut self, header: &ChunkHeader) -> bool {
         let raw_bytes = u64::from(header.raw_bytes);

@@ -5,6 +5,7 @@
 //! asked for anything here.
 
 mod error;
+mod flags;
 mod limits;
 mod raw;
 mod resolve;
@@ -25,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use error::ManifestError;
+pub use flags::{Colour, FlagValues, Width};
 pub(crate) use values::wrong_name;
 
 /// The default name of a manifest; `NAME.mallow.toml` is one, too.

@@ -9,6 +9,7 @@
 
 pub mod bench;
 pub mod check;
+pub mod config;
 pub mod cpu;
 pub mod diff;
 pub mod events;

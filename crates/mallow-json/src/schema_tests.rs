@@ -1,6 +1,6 @@
-//! Checks documents against their published schemas.
+//! Checks documents against their published schemas. Those allow new keys, so that a reader of today takes a document of tomorrow; here each key has to be in them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Checks a value against the part of JSON Schema that our schemas use, and complains of any other keyword.
 pub(crate) fn check(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), String> {
@@ -26,10 +26,13 @@ pub(crate) fn check(value: &Value, schema: &Value, root: &Value, path: &str) -> 
                 let is_there = |name: &Value| name.as_str().is_some_and(|name| value.get(name).is_some());
                 !value.is_object() || names.iter().all(is_there)
             }),
-            "additionalProperties" => value.as_object().is_none_or(|object| {
-                *rule == json!(false) && object.keys().all(|key| schema["properties"].get(key).is_some())
-            }),
             "properties" => {
+                let is_known = |key: &String| rule.get(key).is_some();
+                if let Some(key) =
+                    value.as_object().and_then(|object| object.keys().find(|key| !is_known(key)))
+                {
+                    return Err(format!("{path}.{key} is not in the schema"));
+                }
                 for (name, part) in rule.as_object().ok_or("bad properties")? {
                     if let Some(inner) = value.get(name) {
                         check(inner, part, root, &format!("{path}.{name}"))?;
@@ -69,4 +72,38 @@ fn is_a(value: &Value, kind: &Value) -> bool {
 #[track_caller]
 pub(crate) fn assert_fits(value: &Value, schema: &Value) {
     assert_eq!(check(value, schema, schema, "$"), Ok(()));
+}
+
+/// Every schema. A page of the guide leads to each.
+const SCHEMAS: [(&str, &str); 13] = [
+    ("bench", include_str!("../../../docs/schema/bench.json")),
+    ("check", include_str!("../../../docs/schema/check.json")),
+    ("config", include_str!("../../../docs/schema/config.json")),
+    ("cpu", include_str!("../../../docs/schema/cpu.json")),
+    ("cpu-diff", include_str!("../../../docs/schema/cpu-diff.json")),
+    ("diff", include_str!("../../../docs/schema/diff.json")),
+    ("gc-log", include_str!("../../../docs/schema/gc-log.json")),
+    ("heap", include_str!("../../../docs/schema/heap.json")),
+    ("mallow-toml", include_str!("../../../docs/schema/mallow-toml.json")),
+    ("report", include_str!("../../../docs/schema/report.json")),
+    ("soak", include_str!("../../../docs/schema/soak.json")),
+    ("stat", include_str!("../../../docs/schema/stat.json")),
+    ("version", include_str!("../../../docs/schema/version.json")),
+];
+
+/// Each schema has a name of its own, by which editors and validators keep it, and none forbids what a later version adds.
+#[test]
+fn schemas_have_names_and_are_open() {
+    for (stem, text) in SCHEMAS {
+        let schema: Value = serde_json::from_str(text).unwrap();
+        let id = schema["$id"].as_str().unwrap();
+        let version =
+            id.strip_prefix(&format!("urn:mallow:{stem}:")).unwrap_or_else(|| panic!("{id} in {stem}"));
+        if let Some(word) = schema["properties"]["schema"]["const"].as_str() {
+            assert_eq!(word, format!("mallow.{stem}/{version}"));
+        }
+        let is_closed = text.contains("\"additionalProperties\": false");
+        // What people write by hand is held to its keys, so that editors mark slips.
+        assert_eq!(is_closed, stem == "mallow-toml", "{stem}");
+    }
 }

@@ -48,7 +48,8 @@ fn every_key_of_the_gate_and_of_a_test_has_its_row_and_no_other_is_there() {
     let test = keys("[[test]]\nname = \"a\"\n");
     assert_eq!(test.len(), 22);
     assert_eq!(sorted(written("[[test]]")), sorted(test));
-    assert_eq!(keys(""), ["gate", "test"]);
+    assert_eq!(keys(""), ["gate", "test", "defaults"]);
+    assert_eq!(sorted(written("[defaults]")), sorted(keys("[defaults]\n")));
 }
 
 #[test]
@@ -104,4 +105,24 @@ fn every_example_can_be_read_and_together_they_have_every_key() {
             |line: &&str| line.starts_with(&format!("{key} =")) || line.starts_with(&format!("{key}."));
         assert!(lines.iter().any(is_used), "{key}");
     }
+}
+
+/// An editor that knows the schema completes the keys that the reader takes.
+#[test]
+fn the_schema_has_the_keys_of_every_table() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/schema/mallow-toml.json")).expect("a schema");
+    let of = |table: &serde_json::Value| {
+        let properties = table["properties"].as_object().expect("properties");
+        properties.keys().cloned().collect::<Vec<String>>()
+    };
+    let tables = &schema["properties"];
+    assert_eq!(sorted(of(&schema)), sorted(keys("")));
+    assert_eq!(sorted(of(&tables["gate"])), sorted(keys("[gate]\n")));
+    assert_eq!(sorted(of(&tables["test"]["items"])), sorted(keys("[[test]]\nname = \"a\"\n")));
+    assert_eq!(sorted(of(&schema["$defs"]["limits"])), sorted(keys("[gate.limit]\n")));
+    let flags = keys("[defaults]\n").into_iter().filter(|key| key != "pager").collect();
+    assert_eq!(sorted(of(&tables["defaults"])), sorted(flags));
+    let modes = tables["test"]["items"]["properties"]["mode"]["enum"].as_array().expect("modes");
+    assert_eq!(modes.iter().filter_map(|mode| mode.as_str()).collect::<Vec<_>>(), Mode::ALL.map(Mode::word));
 }

@@ -1,5 +1,6 @@
 //! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
 
+use super::flags::FlagValues;
 use super::limits::{RawLimit, RawTolerance, RawWall};
 use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
 use mallow_gate::measurement::Metric;
@@ -15,6 +16,9 @@ pub(super) struct RawManifest {
     pub(super) gate: RawGate,
     #[serde(default)]
     pub(super) test: Vec<Spanned<RawTest>>,
+    /// What flags are when nobody types them, whatever the command. It is read here so that a slip in it is told.
+    #[serde(default, rename = "defaults")]
+    pub(super) _defaults: FlagValues,
 }
 
 /// `[gate]`

@@ -1,6 +1,7 @@
 //! Round trips, the published schema, damage, and that a baseline of a report is the baseline of the check.
 
 use super::*;
+use crate::schema_tests;
 use mallow_gate::baseline::{Baseline, Machine};
 use mallow_gate::judge::{Settings, judge};
 use mallow_gate::limit::Limits;
@@ -161,58 +162,6 @@ fn damaged_reports_are_a_sentence() {
     }
 }
 
-/// Checks a value against the part of JSON Schema that the schema uses, and complains of any other keyword.
-fn fits(value: &Value, schema: &Value, root: &Value, path: &str) -> Result<(), String> {
-    for (keyword, rule) in schema.as_object().ok_or(format!("{path}: no schema"))? {
-        let rules = || rule.as_array().into_iter().flatten();
-        let is_fine = match keyword.as_str() {
-            "$schema" | "title" | "description" | "$defs" => true,
-            "$ref" => {
-                let name = rule.as_str().and_then(|text| text.strip_prefix("#/$defs/")).unwrap_or("");
-                fits(value, &root["$defs"][name], root, path)?;
-                true
-            }
-            "oneOf" => rules().filter(|rule| fits(value, rule, root, path).is_ok()).count() == 1,
-            "const" => value == rule,
-            "enum" => rules().any(|of| of == value),
-            "minimum" => value.is_null() || value.as_u64() >= rule.as_u64(),
-            "type" => rules().chain(rule.is_string().then_some(rule)).any(|of| match of.as_str() {
-                Some("object") => value.is_object(),
-                Some("array") => value.is_array(),
-                Some("string") => value.is_string(),
-                Some("integer") => value.is_u64() || value.is_i64(),
-                Some("boolean") => value.is_boolean(),
-                Some("null") => value.is_null(),
-                _ => false,
-            }),
-            "required" => rules().all(|key| key.as_str().is_some_and(|key| value.get(key).is_some())),
-            "additionalProperties" => {
-                let keys = value.as_object().into_iter().flat_map(|object| object.keys());
-                *rule == json!(false) && keys.into_iter().all(|key| schema["properties"].get(key).is_some())
-            }
-            "properties" => {
-                for (key, rule) in rule.as_object().into_iter().flatten() {
-                    if let Some(value) = value.get(key) {
-                        fits(value, rule, root, &format!("{path}.{key}"))?;
-                    }
-                }
-                true
-            }
-            "items" => {
-                for (index, value) in value.as_array().into_iter().flatten().enumerate() {
-                    fits(value, rule, root, &format!("{path}[{index}]"))?;
-                }
-                true
-            }
-            other => return Err(format!("{path}: the keyword {other} is not known")),
-        };
-        if !is_fine {
-            return Err(format!("{path}: {keyword}"));
-        }
-    }
-    Ok(())
-}
-
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../../docs/schema/check.json")).expect("the schema is JSON")
 }
@@ -222,7 +171,7 @@ fn it_has_the_published_shape() {
     let schema = schema();
     for check in [sample(), check(Vec::new()), thinned(sample())] {
         let document = serde_json::to_value(ReportFile::from(&check)).expect("it can be written");
-        assert_eq!(fits(&document, &schema, &schema, "$"), Ok(()));
+        assert_eq!(schema_tests::check(&document, &schema, &schema, "$"), Ok(()));
     }
 }
 
@@ -242,7 +191,7 @@ fn the_schema_refuses_what_is_not_that_shape() {
     for (pointer, value) in changes {
         let mut document = document.clone();
         *document.pointer_mut(pointer).expect("it is there") = value;
-        assert!(fits(&document, &schema, &schema, "$").is_err(), "{pointer}");
+        assert!(schema_tests::check(&document, &schema, &schema, "$").is_err(), "{pointer}");
     }
 }
 

@@ -90,6 +90,14 @@ fn a_dash_is_stdout() {
     assert!(!workshop.file("-").exists());
 }
 
+/// Commands beside each other are for `mallow bench`, and whoever types them here is told so.
+#[test]
+fn stat_points_at_what_compares_commands() {
+    let told = run::finish(run::mallow().args(["stat", "./a --x 1", "./b --x 1"]));
+    let told = told.ended(Exit::Status(127)).stderr;
+    assert!(told.ends_with(" To compare commands: mallow bench './a --x 1' './b --x 1'\n"), "{told}");
+}
+
 fn report_of_bytes(bytes: &[u8]) -> Finished {
     let workshop = Workshop::new("bytes");
     let file = workshop.file("file.mallow");

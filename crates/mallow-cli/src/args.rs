@@ -4,46 +4,56 @@ mod arguments;
 mod bench;
 mod check;
 mod choice;
+mod config;
 mod cpu;
 mod diff;
 mod events;
 mod export;
 mod filter;
 mod flamegraph;
+mod form;
 mod gc_log;
 mod generated;
 mod groups;
 mod heap;
 mod import;
+#[cfg(feature = "open")]
+mod open;
 mod record;
 mod report;
 #[cfg(feature = "soak")]
 mod soak;
 mod stat;
+mod symbolize;
 mod version;
 mod window;
 
 pub(crate) use bench::LowBench;
 pub(crate) use check::{LowCheck, LowFormat};
 pub(crate) use choice::{AnyMeasure, AnySort};
+pub(crate) use config::LowConfig;
 pub(crate) use cpu::{LowCpu, SampledBy};
-pub(crate) use diff::{AnyLimit, Compat, LowDiff};
+pub(crate) use diff::{AnyLimit, Compat, DiffForm, LowDiff};
 pub(crate) use events::LowEvents;
 pub(crate) use export::LowExport;
 pub(crate) use filter::LowExpression;
-pub(crate) use flamegraph::LowFlamegraph;
+pub(crate) use flamegraph::{DrawnAs, LowFlamegraph};
+pub(crate) use form::{LowForm, TextOrJson};
 pub(crate) use gc_log::{LowGcLog, LowRssUnit};
 pub(crate) use generated::{LowCompletions, LowManPages};
 pub(crate) use heap::{
-    LowHeap, LowHeapCapture, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth,
-    LowHeapReport, LowRows,
+    HeapForm, LowHeap, LowHeapCapture, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain,
+    LowHeapGrowth, LowHeapReport,
 };
 pub(crate) use import::LowImport;
+#[cfg(feature = "open")]
+pub(crate) use open::{LowOpen, Viewer};
 pub(crate) use record::LowRecord;
-pub(crate) use report::LowReport;
+pub(crate) use report::{LowReport, ReportForm};
 #[cfg(feature = "soak")]
 pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
 pub(crate) use stat::LowStat;
+pub(crate) use symbolize::LowSymbolize;
 pub(crate) use version::LowVersion;
 pub(crate) use window::LowWindow;
 
@@ -52,6 +62,7 @@ use clap::error::{ContextKind, Error, ErrorKind};
 use clap::{ArgMatches, ColorChoice, Command, CommandFactory, Parser, Subcommand};
 use mallow_base::quantity;
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 /// A time: `90s`, `5m`, `1h`, or seconds.
 fn bench_time(text: &str) -> Result<std::time::Duration, String> {
@@ -86,12 +97,24 @@ pub(crate) struct LowArgs {
     /// Columns of a line of text (the terminal's, or COLUMNS; without either, names are whole)
     #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub(crate) width: Option<u16>,
-    /// Whether text has colours; auto is on a terminal, unless NO_COLOR is set, and anywhere where CLICOLOR_FORCE is
-    #[arg(long, global = true, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
-    pub(crate) color: ColorChoice,
+    /// Whether text has colours: always, never or auto, which is on a terminal, unless NO_COLOR is set, and anywhere where CLICOLOR_FORCE is
+    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    pub(crate) color: Option<ColorChoice>,
     /// Do not show pages of report and diff by MALLOW_PAGER, PAGER or less, as is done on a terminal
     #[arg(long, global = true)]
     pub(crate) no_pager: bool,
+    /// Look for debug files in DIR too, which is laid out like /usr/lib/debug; may be given several times
+    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
+    pub(crate) debug_path: Vec<PathBuf>,
+    /// Look for programs, libraries and debug files below DIR, as on another machine or in a container
+    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
+    pub(crate) sysroot: Option<PathBuf>,
+    /// Say which files were tried for names, and why one was not taken
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub(crate) verbose: bool,
+    /// Say nothing on stderr but warnings and what went wrong
+    #[arg(short, long, global = true, hide_short_help = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
 }
@@ -122,12 +145,15 @@ impl LowArgs {
 
 /// What words that could not be read end with; help that was asked for is no failure.
 pub(crate) fn exit_code_of(error: &Error, words: &[OsString]) -> u8 {
+    if error.use_stderr() { own_failure_of(words) } else { exit_code::FINE }
+}
+
+/// What a command ends with that cannot even begin.
+pub(crate) fn own_failure_of(words: &[OsString]) -> u8 {
     let lenient = LowArgs::command().ignore_errors(true).try_get_matches_from(words);
-    let command = lenient.as_ref().ok().and_then(ArgMatches::subcommand_name);
-    match (error.use_stderr(), command) {
-        (false, _) => exit_code::FINE,
-        (true, Some("record" | "stat" | "cpu")) => exit_code::OWN_FAILURE,
-        (true, _) => exit_code::BAD_INPUT,
+    match lenient.as_ref().ok().and_then(ArgMatches::subcommand_name) {
+        Some("record" | "stat" | "cpu") => exit_code::OWN_FAILURE,
+        _ => exit_code::BAD_INPUT,
     }
 }
 
@@ -142,8 +168,9 @@ pub(crate) enum LowCommand {
     Record(LowRecord),
     /// Run a command and count its allocations, without stacks
     #[command(
-        after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json -- ./app\n\n\
-                            The result goes to stderr, with --json to stdout, with -o to the file."
+        after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json ./app\n\n\
+                            The result goes to stderr, with --json to stdout, with -o to the file.\n\
+                            mallow bench 'A' 'B' compares commands, their allocations too."
     )]
     Stat(LowStat),
     /// Sample where CPU time is spent, in a command or a running process
@@ -169,6 +196,13 @@ pub(crate) enum LowCommand {
                             The drawing is an SVG file; open it in a browser to zoom and search."
     )]
     Flamegraph(LowFlamegraph),
+    #[cfg(feature = "open")]
+    /// Show a profile in the browser: in the Firefox Profiler, speedscope or Perfetto
+    #[command(
+        after_help = "Examples:\n  mallow open app.4242.mallow\n  mallow open app.4242.cpu.pb.gz --in perfetto --no-browser\n\n\
+                            The page fetches the profile from this machine; mallow itself asks no other one."
+    )]
+    Open(LowOpen),
     /// Make a trace of another tool's profile, or explain an allocator's statistics
     #[command(
         after_help = "Examples:\n  mallow import heaptrack.app.4242.zst\n  mallow import massif.out.4242 -o app.mallow\n\n\
@@ -180,6 +214,11 @@ pub(crate) enum LowCommand {
         after_help = "Examples:\n  mallow export app.4242.mallow --format pprof -o app.pb.gz\n  mallow export --format folded --metric peak | sort"
     )]
     Export(LowExport),
+    /// Fill in names that a trace lacks, from debug files that are there now
+    #[command(
+        after_help = "Examples:\n  mallow symbolize app.4242.mallow --debug-path ./debug\n  mallow symbolize app.4242.mallow --sysroot /mnt/device -o named.mallow"
+    )]
+    Symbolize(LowSymbolize),
     /// Run a project's allocation tests and compare them with their baselines
     #[command(
         after_help = "Examples:\n  mallow check tests/allocations --only 'test_http*'\n  mallow check tests/allocations --update\n\n\
@@ -202,7 +241,7 @@ pub(crate) enum LowCommand {
     Bench(Box<LowBench>),
     /// Show the objects of a managed heap and what retains them, from a snapshot
     #[command(
-        after_help = "Examples:\n  mallow heap dump.json --class Session\n  mallow heap dump.hprof --flamegraph held.svg"
+        after_help = "Examples:\n  mallow heap dump.json --class Session\n  mallow heap dump.hprof --format svg -o held.svg"
     )]
     Heap(LowHeap),
     /// Decide from a log of Ruby's gc_tracer whether objects or native memory grow
@@ -213,6 +252,9 @@ pub(crate) enum LowCommand {
     /// Show the version with its commit, its target, and the versions of formats and counting rules
     #[command(after_help = "Examples:\n  mallow version\n  mallow version --json")]
     Version(LowVersion),
+    /// Show what flags are when nobody types them, and which file or variable says so
+    #[command(after_help = "Examples:\n  mallow config\n  mallow config --format json")]
+    Config(LowConfig),
     /// Print a shell's completion script
     #[command(
         hide = true,

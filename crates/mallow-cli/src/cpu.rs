@@ -2,7 +2,7 @@
 
 use crate::args::{LowCpu, SampledBy};
 use crate::refusal::Refusal;
-use crate::{exit_code, output, preload};
+use crate::{exit_code, output, preload, sources};
 use mallow_cpu::CpuProfile;
 use mallow_formats::export::{ExportFormat, Packing, write_cpu};
 use mallow_launch::{Launch, SpawnOptions};
@@ -63,7 +63,12 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     let shown = path.strip_prefix(".").unwrap_or(&path).display().to_string();
     ScriptFrames::Folded.keep_in(&mut profile.stacks);
     let style = crate::terminal::style(&std::io::stderr());
-    output::tell(&mallow_text::cpu::summary(&profile, &shown, outcome.collector_cpu, style));
+    output::inform(&sources::linked_on_stderr(&mallow_text::cpu::summary(
+        &profile,
+        &shown,
+        outcome.collector_cpu,
+        style,
+    )));
     Ok(match outcome.exit {
         _ if outcome.interrupted => exit_code::INTERRUPTED,
         Some(exit) => exit_code::of_program(exit_of(exit)),

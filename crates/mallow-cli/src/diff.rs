@@ -4,7 +4,8 @@ mod compat;
 mod heap_or_cpu;
 pub(crate) mod request;
 
-use crate::{exit_code, output, pager, terminal};
+use crate::args::DiffForm;
+use crate::{exit_code, opening, output};
 use heap_or_cpu::{Kind, of_kind};
 use mallow_json::diff::{DiffJson, Diffed};
 use mallow_query::{AnyFile, Failure, PartRequest, ProfileFile};
@@ -13,7 +14,7 @@ use mallow_text::diff::DiffWords;
 use mallow_view::FrameVisibility;
 use mallow_view::diff::{Comparison, DiffInput, DiffOptions, DiffReport, Limit, ShareVerdict, Verdict};
 use mallow_view::filter::Expression;
-use request::{Diff, DiffForm};
+use request::Diff;
 use std::path::Path;
 
 /// Compares two profiles.
@@ -21,8 +22,8 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     if let Some(compat) = request.compat {
         return compat::run(compat, &request.before, &request.after);
     }
-    let mut before = AnyFile::open(&request.before, request.attribution)?;
-    let mut after = AnyFile::open(&request.after, request.attribution)?;
+    let mut before = opening::profile(&request.before, request.attribution)?;
+    let mut after = opening::profile(&request.after, request.attribution)?;
     for file in [&mut before, &mut after] {
         file.keep(request.process.as_ref())?;
         if let Some(filter) = &request.options.filter
@@ -87,7 +88,7 @@ where
     let (per, limit, comparison) = (request.per, request.limit, &comparison);
     let (verdicts, shares) = (&verdicts[..], &shares[..]);
     let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts, shares };
-    write(&diff, request.form)?;
+    write(&diff, request)?;
     let of_metrics = told(verdicts, request);
     let of_shares = told_of_shares(shares, is_complete);
     Ok(if exit_code::FAILED == of_shares || of_metrics == exit_code::FINE { of_shares } else { of_metrics })
@@ -140,22 +141,16 @@ fn warn_of_rules(before: &ProfileFile, after: &ProfileFile) {
     }
 }
 
-fn write<P>(diff: &DiffReport<'_, P>, form: DiffForm) -> Result<(), Failure>
+fn write<P>(diff: &DiffReport<'_, P>, request: &Diff) -> Result<(), Failure>
 where
     P: Diffed<Weights: Weights<Metric: DiffWords>>,
 {
-    let text = match form {
-        DiffForm::Text => mallow_text::diff::text(diff, terminal::style(&std::io::stdout())),
-        DiffForm::Markdown => mallow_text::diff::markdown(diff),
-        DiffForm::Json => {
-            let document = DiffJson::of(diff);
-            return output::to_stdout(|out| {
-                serde_json::to_writer(&mut *out, &document)?;
-                out.write_all(b"\n")
-            });
-        }
-    };
-    pager::show(&text)
+    let output = &request.output;
+    match request.form {
+        DiffForm::Text => output.page(&mallow_text::diff::text(diff, output.style())),
+        DiffForm::Markdown => output.page(&mallow_text::diff::markdown(diff)),
+        DiffForm::Json => output.json(&DiffJson::of(diff)),
+    }
 }
 
 /// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.

@@ -22,7 +22,7 @@ pub(crate) const OWN_FAILURE: u8 = 125;
 /// There: the program is no file that can be executed.
 const NOT_EXECUTABLE: u8 = 126;
 /// In the same case: there is no such program.
-const NOT_FOUND: u8 = 127;
+pub(crate) const NOT_FOUND: u8 = 127;
 
 /// Ctrl-C ended mallow before its work was done: 128 and the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;

@@ -2,23 +2,23 @@
 
 use crate::args::AnyMeasure;
 use crate::request::Export;
-use crate::{exit_code, output};
+use crate::{exit_code, opening, output};
 use mallow_formats::export::{self, ExportFormat, ExportOptions, Packing};
 use mallow_profile::{Profile, ReallocAttribution};
 use mallow_query::{AnyFile, CpuFile, Failure, ProfileFile, choose, no_time};
 use mallow_stacks::Stacks;
 use mallow_view::{Measure, ScriptFrames};
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
 
 /// Reads the profile and writes it.
 pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
-    if request.output.is_none() && request.format.is_packed() && std::io::stdout().is_terminal() {
+    if request.output.file().is_none() && request.format.is_packed() && std::io::stdout().is_terminal() {
         let word = request.format.word();
         return Err(Failure::new(format!(
             "a {word} file is not for a terminal; write it to a file with -o."
         )));
     }
-    let mut file = AnyFile::open(&request.file, ReallocAttribution::OwnSite)?;
+    let mut file = opening::profile(&request.file, ReallocAttribution::OwnSite)?;
     file.keep(request.process.as_ref())?;
     file.keep_part(&request.part)?;
     match file {
@@ -76,18 +76,11 @@ fn written(
     write: impl FnOnce(Packing, &mut dyn Write) -> std::io::Result<Vec<String>>,
 ) -> Result<u8, Failure> {
     let mut warnings = Vec::new();
-    match &request.output {
-        Some(new) => {
-            let mut out = BufWriter::new(output::create(&new.path, new.force)?);
-            warnings = write(Packing::of_path(&new.path), &mut out)
-                .and_then(|warnings| out.flush().map(|()| warnings))
-                .map_err(|error| Failure::writing(&new.path, &error))?;
-        }
-        None => output::to_stdout(|out| {
-            warnings = write(Packing::Plain, out)?;
-            Ok(())
-        })?,
-    }
+    let packing = request.output.file().map_or(Packing::Plain, |new| Packing::of_path(&new.path));
+    request.output.write(|out| {
+        warnings = write(packing, out)?;
+        Ok(())
+    })?;
     output::warn(&warnings);
     Ok(exit_code::FINE)
 }

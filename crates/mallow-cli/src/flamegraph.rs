@@ -3,7 +3,7 @@
 use crate::args::AnyMeasure;
 use crate::diff::is_of_stacks;
 use crate::request::{Flamegraph, FlamegraphForm};
-use crate::{exit_code, output};
+use crate::{exit_code, opening, output};
 use mallow_base::Micros;
 use mallow_cpu::CpuMetric;
 use mallow_flame::FlameGraph;
@@ -26,10 +26,10 @@ const PREFERRED: [Measure; 5] =
 /// Draws a profile, or two.
 pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     let is_drawing = matches!(request.form, FlamegraphForm::Svg { .. });
-    if is_drawing && request.output.is_none() && io::stdout().is_terminal() {
+    if is_drawing && request.output.file().is_none() && io::stdout().is_terminal() {
         return Err(Failure::new(
             "a flame graph is an SVG file and not for a terminal; write it to a file with -o, or see its stacks \
-             with --folded.",
+             with --format folded.",
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
@@ -39,7 +39,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         filter.expression = part.filter.take_if(|filter| is_of_stacks(filter));
     }
     let open = |path: &std::path::PathBuf| {
-        let mut file = AnyFile::open(path, ReallocAttribution::OwnSite)?;
+        let mut file = opening::profile(path, ReallocAttribution::OwnSite)?;
         file.keep(request.process.as_ref())?;
         file.keep_part(&part)?;
         Ok(file)
@@ -86,7 +86,8 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
             ));
         }
     };
-    write(request, &text)
+    request.output.text(&text)?;
+    Ok(exit_code::FINE)
 }
 
 /// A profile that is drawn.
@@ -155,17 +156,6 @@ fn metric_of_cpu(asked: Option<AnyMeasure>, files: &[Box<CpuFile>]) -> Result<Cp
     };
     let first = files[0].choose(asked)?;
     files.iter().try_fold(first, |metric, file| file.choose(Some(metric)))
-}
-
-fn write(request: &Flamegraph, text: &str) -> Result<u8, Failure> {
-    match &request.output {
-        Some(new) => {
-            let mut file = output::create(&new.path, new.force)?;
-            output::to_file(&new.path, &mut file, text)?;
-        }
-        None => output::to_stdout(|out| out.write_all(text.as_bytes()))?,
-    }
-    Ok(exit_code::FINE)
 }
 
 /// The best metric that all files tell: of those that some file has any of, if there are such.

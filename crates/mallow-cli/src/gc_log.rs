@@ -1,6 +1,7 @@
 //! `mallow gc-log`: whether a Ruby program's objects or its native memory grow, from a log of its collector.
 
-use crate::args::{LowGcLog, LowRssUnit};
+use crate::args::{LowGcLog, LowRssUnit, TextOrJson};
+use crate::destination::Destination;
 use crate::output;
 use mallow_formats::gc_log::{Choice, ResidentUnit};
 use mallow_query::{Failure, gc_log};
@@ -18,19 +19,14 @@ pub(crate) fn run(low: &LowGcLog) -> Result<u8, Failure> {
     };
     let report = gc_log::judge(&low.file, &choice)?;
     output::warn(&report.warnings);
-    if let Some(path) = &low.svg {
-        let mut file = output::create(path, low.force)?;
-        output::to_file(path, &mut file, &svg(&report))?;
+    let output = low.form.output.clone();
+    if low.svg.is_some() {
+        Destination::of(low.svg.clone(), output.force).text(&svg(&report))?;
     }
-    if low.json {
-        let document = mallow_json::gc_log::document(&report);
-        output::to_stdout(|out| {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
-            out.write_all(b"\n")
-        })?;
-    } else {
-        let text = text(&report);
-        output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+    let output = Destination::from(output);
+    match low.form.form() {
+        TextOrJson::Json => output.pretty_json(&mallow_json::gc_log::document(&report))?,
+        TextOrJson::Text => output.text(&text(&report))?,
     }
     Ok(report.weight().exit_code())
 }

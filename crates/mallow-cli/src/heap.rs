@@ -4,10 +4,13 @@ mod capture;
 mod columns;
 
 use crate::args::{
-    LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth, LowHeapReport, LowRows,
+    HeapForm, LowForm, LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth,
+    LowHeapReport, TextOrJson,
 };
+use crate::busy::busy;
+use crate::destination::Destination;
 use crate::refusal::Refusal;
-use crate::{exit_code, output, terminal};
+use crate::{exit_code, output};
 use mallow_flame::FlameGraph;
 use mallow_query::Failure;
 use mallow_query::explain::{MomentRequest, explained};
@@ -37,32 +40,41 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
     if low.histogram {
         return histogram(low, file);
     }
+    let (limit, output) = (low.rows.limit(), destination(low));
     if low.compat.is_some() {
         let generations = open_objects(file)?.generations();
-        return show(None, || text::heapy_read(&generations));
+        return show(&output, None, || text::heapy_read(&generations));
     }
     let heap = open(file)?;
-    if let Some(path) = &low.flamegraph {
-        return draw(&heap, file, path, low.force);
+    match low.form() {
+        HeapForm::Svg => {
+            let drawn = drawing(&heap, file)?;
+            return show(&output, None, || drawn);
+        }
+        HeapForm::Folded => {
+            let lines: String =
+                heap.stacks().iter().map(|(stack, bytes)| format!("{stack} {bytes}\n")).collect();
+            return show(&output, None, || lines);
+        }
+        HeapForm::Text | HeapForm::Json => {}
     }
-    if low.folded {
-        let lines: String = heap.stacks().iter().map(|(stack, bytes)| format!("{stack} {bytes}\n")).collect();
-        return show(None, || lines);
-    }
-    let LowRows { limit, json } = low.rows;
-    let style = terminal::style(&std::io::stdout());
+    let (json, style) = (low.form() == HeapForm::Json, output.style());
     match (&low.object, &low.class) {
         (Some(object), _) => {
             let page = heap.object(object)?;
-            show(json.then(|| mallow_json::heap::object(&page)), || text::object(&page, limit, style))
+            show(&output, json.then(|| mallow_json::heap::object(&page)), || {
+                text::object(&page, limit, style)
+            })
         }
         (None, Some(class)) => {
             let page = heap.class(class)?;
-            show(json.then(|| mallow_json::heap::class(&page)), || text::class(&page, limit, style))
+            show(&output, json.then(|| mallow_json::heap::class(&page)), || text::class(&page, limit, style))
         }
         (None, None) => {
             let page = heap.report(low.sort);
-            show(json.then(|| mallow_json::heap::report(&page)), || text::report(&page, limit, style))
+            show(&output, json.then(|| mallow_json::heap::report(&page)), || {
+                text::report(&page, limit, style)
+            })
         }
     }
 }
@@ -70,12 +82,19 @@ fn report(low: &LowHeapReport) -> Result<u8, Failure> {
 fn histogram(low: &LowHeapReport, file: &Path) -> Result<u8, Failure> {
     let page = mallow_query::heap::histogram(file, low.sort)?;
     warn(file, &page.warnings);
-    let style = terminal::style(&std::io::stdout());
-    let json = low.rows.json.then(|| mallow_json::heap::histogram(&page));
-    show(json, || text::histogram(&page, low.rows.limit, style))
+    let output = destination(low);
+    let style = output.style();
+    let json = (low.form() == HeapForm::Json).then(|| mallow_json::heap::histogram(&page));
+    show(&output, json, || text::histogram(&page, low.rows.limit(), style))
 }
 
-fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Failure> {
+/// Where the page, the document or the drawing goes.
+fn destination(low: &LowHeapReport) -> Destination {
+    let asked = low.form.output.clone();
+    Destination::of(low.flamegraph.clone().or(asked.output), asked.force)
+}
+
+fn drawing(heap: &HeapFile, file: &Path) -> Result<String, Failure> {
     let graph = FlameGraph {
         title: format!("What retains what: {}", file.display()),
         subtitle: "Each box is a class; above it stands what would be freed with it.".to_owned(),
@@ -88,12 +107,9 @@ fn draw(heap: &HeapFile, file: &Path, path: &Path, force: bool) -> Result<u8, Fa
     for (classes, bytes) in heap.stacks() {
         stacks.add_names(classes.split(';'), FlameWeight::of(bytes));
     }
-    let drawn = graph.draw(&stacks).map_err(|_| {
+    graph.draw(&stacks).map_err(|_| {
         Failure::new(format!("nothing in {} is held by a root, so there is nothing to draw.", file.display()))
-    })?;
-    let mut out = output::create(path, force)?;
-    output::to_file(path, &mut out, &drawn)?;
-    Ok(exit_code::FINE)
+    })
 }
 
 fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
@@ -107,21 +123,23 @@ fn diff(low: &LowHeapDiff) -> Result<u8, Failure> {
         let later = low.later.as_deref().map(open_objects).transpose()?;
         (before.diff(&after, later.as_ref())?, None)
     };
+    let output = Destination::from(low.form.output.clone());
     if low.compat.is_some() {
-        return show(None, || text::heapy_diff(&diff, low.later.is_some()));
+        return show(&output, None, || text::heapy_diff(&diff, low.later.is_some()));
     }
     let files = names([Some(&low.before), Some(&low.after), low.later.as_ref()].into_iter().flatten());
     let compared = text::Compared { files: &files, diff: &diff, held: held.as_deref() };
-    let style = terminal::style(&std::io::stdout());
-    let json = low.rows.json.then(|| mallow_json::heap::diff(&files, &diff, held.as_deref()));
-    show(json, || text::diff(&compared, low.rows.limit, style))
+    let style = output.style();
+    let json = is_json(&low.form).then(|| mallow_json::heap::diff(&files, &diff, held.as_deref()));
+    show(&output, json, || text::diff(&compared, low.rows.limit(), style))
 }
 
 fn series(low: &LowHeapGrowth) -> Result<u8, Failure> {
     let growth = growth(&low.files, warn)?;
-    let style = terminal::style(&std::io::stdout());
-    let json = low.rows.json.then(|| mallow_json::heap::growth(&names(&low.files), &growth));
-    show(json, || text::growth(low.files.len(), &growth, low.rows.limit, style))
+    let output = Destination::from(low.form.output.clone());
+    let style = output.style();
+    let json = is_json(&low.form).then(|| mallow_json::heap::growth(&names(&low.files), &growth));
+    show(&output, json, || text::growth(low.files.len(), &growth, low.rows.limit(), style))
 }
 
 fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {
@@ -140,10 +158,10 @@ fn explain(low: &LowHeapExplain) -> Result<u8, Failure> {
     };
     let before = (moments == 2).then(|| request(0));
     let page = explained(before.as_ref(), &request(moments - 1), warn)?;
-    let style = terminal::style(&std::io::stdout());
-    show(low.rows.json.then(|| mallow_json::heap::explain(&page)), || {
-        text::explain(&page, low.rows.limit, style)
-    })
+    let output = Destination::from(low.form.output.clone());
+    let style = output.style();
+    let json = is_json(&low.form).then(|| mallow_json::heap::explain(&page));
+    show(&output, json, || text::explain(&page, low.rows.limit(), style))
 }
 
 fn check(low: &LowHeapCheck) -> Result<u8, Failure> {
@@ -154,8 +172,9 @@ fn check(low: &LowHeapCheck) -> Result<u8, Failure> {
     let outcomes = open(&low.file)?.judge(&limits);
     let worst = outcomes.iter().map(mallow_view::heap::HeapOutcome::weight).max();
     let exit_code = worst.unwrap_or(Weight::Inconclusive).exit_code();
-    let json = low.json.then(|| mallow_json::heap::check(&outcomes, exit_code));
-    show(json, || text::limits(&outcomes, terminal::style(&std::io::stdout())))?;
+    let output = Destination::from(low.form.output.clone());
+    let json = is_json(&low.form).then(|| mallow_json::heap::check(&outcomes, exit_code));
+    show(&output, json, || text::limits(&outcomes, output.style()))?;
     Ok(exit_code)
 }
 
@@ -164,7 +183,9 @@ fn names<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
 }
 
 fn open(path: &Path) -> Result<HeapFile, Failure> {
+    let reading = busy(format!("reading {}", path.display()));
     let heap = HeapFile::open(path)?;
+    drop(reading);
     warn(path, heap.objects().warnings());
     Ok(heap)
 }
@@ -181,14 +202,15 @@ fn warn(path: &Path, warnings: &[String]) {
     output::warn(&sentences);
 }
 
+fn is_json(form: &LowForm<TextOrJson>) -> bool {
+    form.form() == TextOrJson::Json
+}
+
 /// Writes the document if there is one, and the page otherwise.
-fn show(json: Option<Value>, page: impl FnOnce() -> String) -> Result<u8, Failure> {
-    output::to_stdout(|out| match json {
-        Some(document) => {
-            serde_json::to_writer_pretty(&mut *out, &document)?;
-            out.write_all(b"\n")
-        }
-        None => out.write_all(page().as_bytes()),
-    })?;
+fn show(output: &Destination, json: Option<Value>, page: impl FnOnce() -> String) -> Result<u8, Failure> {
+    match json {
+        Some(document) => output.pretty_json(&document)?,
+        None => output.text(&page())?,
+    }
     Ok(exit_code::FINE)
 }

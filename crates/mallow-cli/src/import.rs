@@ -1,14 +1,14 @@
 //! `mallow import`: another tool's profile as a trace of ours, or an allocator's statistics in plain words.
 
 use crate::args::LowImport;
-use crate::request::NewFile;
+use crate::busy::busy;
+use crate::destination::Destination;
 use crate::{exit_code, output};
 use mallow_formats::{Document, Format, Kind};
 use mallow_profile::AllocatorState;
 use mallow_query::Failure;
 use mallow_query::refused;
 use mallow_text::plural;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Reads the file and writes the trace, or shows the statistics.
@@ -19,7 +19,10 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
     if let kind @ (Kind::GcLog | Kind::Snapshot) = format.kind() {
         return Err(Failure::new(format!("{file} is a {format}; see it with {} {file}.", kind.command())));
     }
-    match mallow_formats::open(&import.file).map_err(refused)? {
+    let reading = busy(format!("reading {file}"));
+    let opened = mallow_formats::open(&import.file).map_err(refused)?;
+    drop(reading);
+    match opened {
         Document::AllocatorState(state) => show_allocator(&state),
         Document::GcLog(_) | Document::Snapshot(..) => {
             Err(Failure::new(format!("{file} changed while it was read.")))
@@ -33,25 +36,25 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
         }
         Document::Profile(format, imported) => {
             output::warn(&imported.warnings);
-            let path = import.output.clone().unwrap_or_else(|| beside(&import.file));
-            let new = NewFile { path, force: import.force };
-            let mut out = BufWriter::new(output::create(&new.path, new.force)?);
-            mallow_trace::write_profile(&imported.profile, format.word(), &mut out)
-                .and_then(|()| out.flush())
-                .map_err(|error| Failure::writing(&new.path, &error))?;
+            let path = import.output.clone().map_or_else(|| beside(&import.file), Ok)?;
+            let new = Destination::of(Some(path), import.force);
+            new.write(|out| mallow_trace::write_profile(&imported.profile, format.word(), out))?;
             let sites = plural(imported.profile.sites.len() as u64, "site");
-            let path = new.path.display();
-            output::tell(&format!("read a {format} with {sites}\nnext: mallow report {path}\n"));
+            let next = new.file().map(|new| format!("next: mallow report {}\n", new.path.display()));
+            output::inform(&format!("read a {format} with {sites}\n{}", next.unwrap_or_default()));
             Ok(exit_code::FINE)
         }
     }
 }
 
 /// `NAME.mallow` in the current folder.
-fn beside(file: &Path) -> PathBuf {
+fn beside(file: &Path) -> Result<PathBuf, Failure> {
+    if file.as_os_str() == mallow_files::STREAM {
+        return Err(Failure::new("what comes by stdin has no name, so name the trace with -o."));
+    }
     let mut name = file.file_name().unwrap_or_default().to_owned();
     name.push(".mallow");
-    PathBuf::from(name)
+    Ok(PathBuf::from(name))
 }
 
 fn show_allocator(state: &AllocatorState) -> Result<u8, Failure> {

@@ -9,8 +9,12 @@
 
 mod args;
 mod bench;
+mod busy;
 mod check;
+mod config;
+mod contradictions;
 mod cpu;
+mod destination;
 mod diff;
 mod exit_code;
 mod export;
@@ -20,6 +24,9 @@ mod generated;
 mod heap;
 mod import;
 mod newest;
+#[cfg(feature = "open")]
+mod open;
+mod opening;
 mod output;
 mod pager;
 mod preload;
@@ -29,7 +36,9 @@ mod report;
 mod request;
 #[cfg(feature = "soak")]
 mod soak;
+mod sources;
 mod stat;
+mod symbolize;
 mod terminal;
 mod version;
 mod words;
@@ -50,16 +59,37 @@ fn main() -> ExitCode {
             return ExitCode::from(args::exit_code_of(&error, &words));
         }
     };
+    match config::Config::read() {
+        Ok(config) => config.fill(&mut args),
+        Err(failure) => {
+            output::tell(&format!("mallow: {}\n", failure.sentence()));
+            return ExitCode::from(args::own_failure_of(&words));
+        }
+    }
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));
-    terminal::set_colour(args.color);
+    args.color.into_iter().for_each(terminal::set_colour);
+    sources::show_from_here();
+    mallow_query::look_in(mallow_query::DebugPlaces {
+        debug_paths: std::mem::take(&mut args.debug_path),
+        sysroot: args.sysroot.take(),
+        other_roots: Some(mallow_query::OtherRoots(mallow_collect::files_in_other_roots)),
+        on_attempt: args.verbose.then_some(mallow_query::OnAttempt(output::tried)),
+    });
+    if args.quiet {
+        output::be_quiet();
+    }
     if args.no_pager {
         pager::turn_off();
     }
-    let named = newest::name_files(&mut args.command).map_err(Refusal::of_input);
-    named.and_then(|()| run(Request::from(args))).map(ExitCode::from).unwrap_or_else(|refusal| {
-        output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));
-        ExitCode::from(refusal.code)
-    })
+    let sound = contradictions::refuse(&args.command).and_then(|()| newest::name_files(&mut args.command));
+    sound
+        .map_err(Refusal::of_input)
+        .and_then(|()| run(Request::from(args)))
+        .map(ExitCode::from)
+        .unwrap_or_else(|refusal| {
+            output::tell(&format!("mallow: {}\n", refusal.failure.sentence()));
+            ExitCode::from(refusal.code)
+        })
 }
 
 /// Does it. Only commands that pass a program's status on have codes of their own for what they cannot do.
@@ -80,7 +110,11 @@ fn run(request: Request) -> Result<u8, Refusal> {
         Request::Bench(bench) => plain(bench::run(&bench)),
         Request::GcLog(log) => plain(gc_log::run(&log)),
         Request::Heap(heap) => heap::run(&heap),
+        #[cfg(feature = "open")]
+        Request::Open(open) => plain(open::run(*open)),
+        Request::Symbolize(symbolize) => plain(symbolize::run(&symbolize)),
         Request::Version(wanted) => plain(version::run(&wanted)),
+        Request::Config(wanted) => plain(config::run(&wanted)),
         Request::Completions(wanted) => plain(generated::completions(&wanted)),
         Request::ManPages(wanted) => plain(generated::man_pages(&wanted)),
     }

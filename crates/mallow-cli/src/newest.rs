@@ -18,6 +18,8 @@ pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
         LowCommand::Report(low) => &mut low.file,
         LowCommand::Flamegraph(low) => &mut low.file,
         LowCommand::Export(low) => &mut low.file,
+        #[cfg(feature = "open")]
+        LowCommand::Open(low) => &mut low.file,
         LowCommand::Diff(low) if low.before.is_none() => {
             let [before, after] = newest_two(Path::new("."))?;
             output::note(&[format!(

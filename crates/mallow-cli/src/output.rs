@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a result to stdout.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
@@ -39,6 +40,30 @@ pub(crate) fn to_file(path: &Path, file: &mut File, text: &str) -> Result<(), Fa
     file.write_all(text.as_bytes()).map_err(|error| Failure::writing(path, &error))
 }
 
+/// What `--quiet` said.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// Nothing is said from now on but warnings and what went wrong.
+pub(crate) fn be_quiet() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
+pub(crate) fn is_quiet() -> bool {
+    IS_QUIET.load(Ordering::Relaxed)
+}
+
+/// Tells what is no news to whoever is sure: a summary, where a result lies, what to do next.
+pub(crate) fn inform(text: &str) {
+    if !is_quiet() {
+        tell(text);
+    }
+}
+
+/// Tells what became of a file that was tried for names.
+pub(crate) fn tried(path: &Path, outcome: &str) {
+    tell(&format!("mallow: tried {}: {outcome}\n", mallow_text::printable(&path.to_string_lossy())));
+}
+
 /// Tells people something beside the result. Nobody can be told that stderr is closed.
 pub(crate) fn tell(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -47,7 +72,7 @@ pub(crate) fn tell(text: &str) {
 /// Tells what is worth knowing and nobody's fault, one line each.
 pub(crate) fn note(sentences: &[String]) {
     for sentence in sentences {
-        tell(&format!("mallow: note: {sentence}\n"));
+        inform(&format!("mallow: note: {sentence}\n"));
     }
 }
 

@@ -10,8 +10,8 @@ use std::env::var_os;
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write, stdout};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Ends by itself after a page that fits the screen, leaves the page there, and shows colours: `git` asks the same of it.
 const LESS: &str = "FRX";
@@ -22,6 +22,14 @@ static IS_UNWANTED: AtomicBool = AtomicBool::new(false);
 /// No page is shown by a pager from now on.
 pub(crate) fn turn_off() {
     IS_UNWANTED.store(true, Ordering::Relaxed);
+}
+
+/// What the user's settings say, if anything.
+static COMMAND: OnceLock<String> = OnceLock::new();
+
+/// Pages are shown by this command from now on; by none if it is empty. Only the first call counts.
+pub(crate) fn use_command(command: String) {
+    let _ = COMMAND.set(command);
 }
 
 /// Writes a page to stdout, through a pager where people look at it.
@@ -35,9 +43,9 @@ pub(crate) fn show(page: &str) -> Result<(), Failure> {
     }
 }
 
-/// `MALLOW_PAGER`, else `PAGER`, else less; an empty one is none.
+/// What `MALLOW_PAGER` or the user's own file says, else `PAGER`, else less; an empty one is none.
 fn command() -> Option<Command> {
-    let asked = ["MALLOW_PAGER", "PAGER"].into_iter().find_map(var_os);
+    let asked = COMMAND.get().map(OsString::from).or_else(|| var_os("PAGER"));
     let words: Vec<OsString> = match asked {
         Some(line) => words::of_command(line.to_str()?)?,
         None => vec!["less".into()],

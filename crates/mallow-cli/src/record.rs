@@ -1,8 +1,10 @@
 //! `mallow record`: run a command, keep everything, show a summary.
 
+use crate::busy::busy;
+use crate::destination::NewFile;
 use crate::refusal::Refusal;
-use crate::request::{NewFile, Record};
-use crate::{exit_code, output, preload};
+use crate::request::Record;
+use crate::{exit_code, output, preload, sources};
 use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
 use mallow_query::{Failure, Names};
@@ -43,8 +45,13 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     };
     let mut names = Names::new();
     let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| names.looking_ahead());
-    let mut outcome =
-        mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), look_ahead)?;
+    let mut naming = None;
+    let mut resolve = |module: &_, calls: &[u64]| {
+        naming.get_or_insert_with(|| busy("looking up names of functions".to_owned()));
+        names.of_calls(module, calls)
+    };
+    let mut outcome = mallow_collect::record(&options, &mut resolve, look_ahead)?;
+    drop(naming);
     output::warn(&outcome.warnings);
     output::warn(names.server_warning().as_slice());
     output::note(&outcome.notes);
@@ -60,13 +67,18 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     ScriptFrames::Folded.keep_in(&mut profile.stacks);
     let shown = shown(&outcome.trace);
     let style = crate::terminal::style(&std::io::stderr());
-    output::tell(&mallow_text::summary::summary(&Summary::of(&profile), &outcome.blind, &shown, style));
+    output::inform(&sources::linked_on_stderr(&mallow_text::summary::summary(
+        &Summary::of(&profile),
+        &outcome.blind,
+        &shown,
+        style,
+    )));
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }
 
 /// Says where the trace will be, which whoever waits wants to know. A script has no use for it, so it is said on a terminal alone.
 fn started(pid: u32, trace: &Path) {
-    output::tell(&format!("recording {pid} → {}\n", shown(trace)));
+    output::inform(&format!("recording {pid} → {}\n", shown(trace)));
 }
 
 fn shown(trace: &Path) -> String {

@@ -5,7 +5,9 @@ mod request;
 
 pub(crate) use request::ReportCommand;
 
-use crate::{exit_code, output, pager, terminal};
+use crate::args::ReportForm;
+use crate::destination::Destination;
+use crate::{exit_code, opening, output};
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;
 use mallow_query::{AnyFile, Detail, Failure, Report, ReportRequest, choose, with_source};
@@ -19,9 +21,9 @@ const JSON_SLICES: usize = 100;
 /// Shows a profile.
 pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     let request = &command.heap;
-    let mut file = AnyFile::open(&request.file, request.attribution)?;
+    let mut file = opening::profile(&request.file, request.attribution)?;
     if let AnyFile::Cpu(file) = file {
-        return cpu::run(&command.cpu, *file);
+        return cpu::run(&command.cpu, *file, &command.output);
     }
     file.keep(request.process.as_ref())?;
     let AnyFile::Heap(file) = file else { return Ok(exit_code::FINE) };
@@ -35,36 +37,29 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     file.keep_part(&request.part)?;
     let report = Report::of(request, *file)?;
     if let Some(wanted) = &command.cpu.annotate {
-        return annotate(&report, wanted);
+        return annotate(&report, wanted, &command.output);
     }
     output::warn(&report.document.warnings);
+    let output = &command.output;
     match request.detail {
-        Detail::Page => {
-            let text = text(request, &report, terminal::style(&std::io::stdout()))?;
-            pager::show(&text)?;
+        Detail::Page => output.page(&text(request, &report, output.style())?)?,
+        Detail::Document if command.cpu.form == ReportForm::Ndjson => {
+            output.ndjson(&json(request, &report)?)?
         }
-        Detail::Document => {
-            let document = json(request, &report)?;
-            output::to_stdout(|out| {
-                serde_json::to_writer(&mut *out, &document)?;
-                out.write_all(b"\n")
-            })?;
-        }
+        Detail::Document => output.json(&json(request, &report)?)?,
     }
     Ok(exit_code::FINE)
 }
 
 /// The lines of a function with what they allocated.
-fn annotate(report: &Report<'_>, wanted: &str) -> Result<u8, Failure> {
-    output::warn(&report.document.warnings);
+fn annotate(report: &Report<'_>, wanted: &str, output: &Destination) -> Result<u8, Failure> {
+    crate::output::warn(&report.document.warnings);
     let document = &report.document;
     let preferred = [Measure::Bytes].into_iter().chain(Measure::ALL);
     let by = choose(report.asked_measure(), preferred, &[(&document.path, &document.profile)])?;
     let functions = with_source(annotated(&document.profile, wanted, by));
     let whole = by.of_totals(&document.profile.totals());
-    let text =
-        mallow_text::cpu::annotated(&functions, by, whole, wanted, terminal::style(&std::io::stdout()));
-    pager::show(&text)?;
+    output.page(&mallow_text::cpu::annotated(&functions, by, whole, wanted, output.style()))?;
     Ok(exit_code::FINE)
 }
 

@@ -3,10 +3,14 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, LowArgs, LowCommand, LowCompletions, LowCpu, LowExport, LowExpression, LowFlamegraph,
-    LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat, LowVersion,
+    AnyMeasure, DrawnAs, LowArgs, LowCommand, LowCompletions, LowConfig, LowCpu, LowExport, LowExpression,
+    LowFlamegraph, LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat, LowSymbolize, LowVersion,
+    TextOrJson,
 };
+#[cfg(feature = "open")]
+use crate::args::{LowOpen, Viewer};
 pub(crate) use crate::check::request::Check;
+use crate::destination::{Destination, NewFile};
 pub(crate) use crate::diff::request::Diff;
 use mallow_collect::CommandLines;
 use mallow_formats::export::ExportFormat;
@@ -34,28 +38,13 @@ pub(crate) enum Request {
     Bench(Box<crate::args::LowBench>),
     GcLog(LowGcLog),
     Heap(LowHeap),
+    #[cfg(feature = "open")]
+    Open(Box<Open>),
+    Symbolize(LowSymbolize),
     Version(LowVersion),
+    Config(LowConfig),
     Completions(LowCompletions),
     ManPages(LowManPages),
-}
-
-/// A file to make.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NewFile {
-    pub(crate) path: PathBuf,
-    pub(crate) force: bool,
-}
-
-impl NewFile {
-    /// `-` for stdout, as everywhere.
-    pub(crate) fn is_stdout(&self) -> bool {
-        self.path.as_os_str() == "-"
-    }
-}
-
-/// The file that was named; none for stdout, named or not.
-fn file_or_stdout(path: Option<PathBuf>, force: bool) -> Option<NewFile> {
-    path.map(|path| NewFile { path, force }).filter(|file| !file.is_stdout())
 }
 
 /// Record a command.
@@ -91,8 +80,7 @@ pub(crate) struct Flamegraph {
     /// None for the first that the files know.
     pub(crate) measure: Option<AnyMeasure>,
     pub(crate) form: FlamegraphForm,
-    /// None for stdout.
-    pub(crate) output: Option<NewFile>,
+    pub(crate) output: Destination,
     pub(crate) shown: FrameVisibility,
     /// Whether lines of scripts are drawn, and the interpreter around them.
     pub(crate) scripts: ScriptFrames,
@@ -121,8 +109,7 @@ pub(crate) struct Export {
     /// Which part of it.
     pub(crate) part: PartRequest,
     pub(crate) format: ExportFormat,
-    /// None for stdout.
-    pub(crate) output: Option<NewFile>,
+    pub(crate) output: Destination,
     /// None for bytes, or else the first that the file knows.
     pub(crate) measure: Option<AnyMeasure>,
 }
@@ -145,7 +132,11 @@ impl From<LowArgs> for Request {
             LowCommand::Bench(low) => Request::Bench(low),
             LowCommand::GcLog(low) => Request::GcLog(low),
             LowCommand::Heap(low) => Request::Heap(low),
+            #[cfg(feature = "open")]
+            LowCommand::Open(low) => Request::Open(Box::new(low.into())),
+            LowCommand::Symbolize(low) => Request::Symbolize(low),
             LowCommand::Version(low) => Request::Version(low),
+            LowCommand::Config(low) => Request::Config(low),
             LowCommand::Completions(low) => Request::Completions(low),
             LowCommand::ManPages(low) => Request::ManPages(low),
         }
@@ -168,14 +159,16 @@ impl From<LowRecord> for Record {
 
 impl From<LowStat> for Stat {
     fn from(low: LowStat) -> Self {
-        let output = low.output.map(|path| NewFile { path, force: low.force });
         let command_lines = low.arguments.command_lines();
-        Stat { command: low.command, command_lines, runs: low.runs, json: low.json, output }
+        let json = low.form.form() == TextOrJson::Json;
+        let output = low.form.output.named();
+        Stat { command: low.command, command_lines, runs: low.runs, json, output }
     }
 }
 
 impl From<LowFlamegraph> for Flamegraph {
     fn from(low: LowFlamegraph) -> Self {
+        let form = low.form();
         let scripts = (&low.filter.frames).into();
         let expression = LowExpression { filter: low.filter.expression.filter.clone() };
         let (shown, filter) = low.filter.into();
@@ -185,8 +178,8 @@ impl From<LowFlamegraph> for Flamegraph {
             other: low.other,
             process: low.process.process,
             measure: low.measure,
-            form: if low.folded { FlamegraphForm::Folded } else { svg },
-            output: file_or_stdout(low.output, low.force),
+            form: if form == DrawnAs::Folded { FlamegraphForm::Folded } else { svg },
+            output: low.output.into(),
             shown,
             scripts,
             filter,
@@ -204,9 +197,36 @@ impl From<LowExport> for Export {
             has_inlined: !low.no_inline,
             part: low.window.part(low.expression),
             format: low.format,
-            output: file_or_stdout(low.output, low.force),
+            output: low.output.into(),
             measure: low.measure,
         }
+    }
+}
+
+/// Show a profile in the browser.
+#[cfg(feature = "open")]
+#[derive(Debug, PartialEq)]
+pub(crate) struct Open {
+    pub(crate) viewer: Viewer,
+    pub(crate) no_browser: bool,
+    /// What is offered; in which form and where to is for whoever offers it.
+    pub(crate) export: Export,
+}
+
+#[cfg(feature = "open")]
+impl From<LowOpen> for Open {
+    fn from(low: LowOpen) -> Open {
+        let export = Export {
+            file: low.file.unwrap_or_default(),
+            process: low.process.process,
+            is_native: false,
+            has_inlined: true,
+            part: low.window.part(low.expression),
+            format: ExportFormat::Firefox,
+            output: Destination::default(),
+            measure: low.metric,
+        };
+        Open { viewer: low.viewer, no_browser: low.no_browser, export }
     }
 }
 

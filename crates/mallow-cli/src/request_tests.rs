@@ -37,7 +37,7 @@ fn a_command_needs_no_dashes_before_it() {
             LowArgs::try_parse_from(line.split(' ')).unwrap_or_else(|error| panic!("{line}: {error}"));
         match (parsed.width, parsed.command) {
             (width, LowCommand::Record(low)) => (width, low.output.is_some(), low.command),
-            (width, LowCommand::Stat(low)) => (width, low.output.is_some(), low.command),
+            (width, LowCommand::Stat(low)) => (width, low.form.output.output.is_some(), low.command),
             #[cfg(feature = "soak")]
             (width, LowCommand::Soak(low)) => (width, low.load.url.is_some(), low.command),
             (_, other) => panic!("{other:?}"),
@@ -134,6 +134,10 @@ fn words_from_before_mean_what_the_one_word_means() {
         ("heap diff a b --limit 3", "heap diff a b --top 3"),
         ("heap growth a b --limit 3", "heap growth a b --top 3"),
         ("heap explain d --limit 3", "heap explain d --top 3"),
+        ("diff a b --markdown", "diff a b --format markdown"),
+        ("flamegraph f --folded", "flamegraph f --format folded"),
+        ("report f --json", "report f --format json"),
+        ("stat --json ls", "stat -f json ls"),
         #[cfg(feature = "soak")]
         ("soak --limit 3 ./server", "soak --top 3 ./server"),
     ] {
@@ -161,7 +165,9 @@ fn help_has_one_word_for_one_idea() {
     fn of_each(command: &mut clap::Command) {
         let help = command.render_long_help().to_string();
         let is_hyperfines = command.get_name() == "bench";
-        for old in ["--sort", "--by ", "--measure", "--limit "] {
+        for old in
+            ["--sort", "--by ", "--measure", "--limit ", "--folded", "--markdown\n", "--flamegraph FILE"]
+        {
             assert!(is_hyperfines || !help.contains(old), "{}: {old}", command.get_name());
         }
         command.get_subcommands_mut().for_each(of_each);
@@ -188,6 +194,8 @@ fn the_guide_is_complete() {
         include_str!("../../../docs/guide/gc-log.md"),
         include_str!("../../../docs/guide/heap.md"),
         include_str!("../../../docs/guide/install.md"),
+        include_str!("../../../docs/guide/config.md"),
+        include_str!("../../../docs/guide/open.md"),
     ]
     .concat();
     assert_guide_names(&LowArgs::command(), "mallow", &guide);
@@ -214,7 +222,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         other: None,
         measure: None,
         form: FlamegraphForm::Svg { icicle: false, title: None, unfold: false },
-        output: None,
+        output: Destination::default(),
         shown: FrameVisibility::WithoutPlumbing,
         scripts: ScriptFrames::Folded,
         filter: Filter::default(),
@@ -229,7 +237,7 @@ fn a_flame_graph_takes_one_or_two_files() {
         other: Some("b".into()),
         measure: Some(AnyMeasure::Heap(Measure::Leaked)),
         form: FlamegraphForm::Svg { icicle: true, title: Some("T".into()), unfold: true },
-        output: Some(NewFile { path: "o.svg".into(), force: true }),
+        output: Destination::of(Some("o.svg".into()), true),
         shown: FrameVisibility::All,
         scripts: ScriptFrames::All,
         filter: Filter { function: Some("f".into()), module: Some("m".into()), ..Filter::default() },
@@ -242,4 +250,31 @@ fn a_flame_graph_takes_one_or_two_files() {
     assert_eq!(folded.form, FlamegraphForm::Folded);
     assert!(request("flamegraph f --folded --title T").is_err());
     assert!(request("flamegraph f --force").is_err());
+}
+
+/// What README showed before words became one, and what stands in people's scripts since.
+#[test]
+fn command_lines_of_old_go_on_to_work() {
+    for line in [
+        "record -- ls",
+        "report python3.9085.mallow --sort leaked",
+        "report python3.9085.mallow --sort temporary",
+        "record -o sessions.mallow -- ./sessions",
+        "report sessions.mallow --sort leaked",
+        "record -o map.mallow -- target/release/csv-map-per-row test.csv",
+        "report map.mallow --sort peak",
+        "report map.mallow --sort allocations --limit 3",
+        "stat -r 3 -- target/release/csv-reused-record test.csv",
+        "diff map.mallow reused.mallow --limit 1",
+        "flamegraph map.mallow --measure allocations -o map.svg",
+        "export map.mallow --format pprof -o map.pb.gz",
+        "check programs/gate/walk/after --against programs/gate/walk/before",
+        "check programs/gate/walk/after --update",
+        #[cfg(feature = "soak")]
+        "soak --url http://127.0.0.1:3030/hello/you -- ./hello-leaking",
+        #[cfg(feature = "soak")]
+        "soak -- ./server",
+    ] {
+        assert!(request(line).is_ok(), "{line}: {:?}", request(line));
+    }
 }

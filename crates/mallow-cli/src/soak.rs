@@ -32,7 +32,8 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
     let before = match &low.limits.baseline {
         Some(path) => {
             let name = path.display().to_string();
-            let text = std::fs::read_to_string(path)
+            let text = mallow_files::open_input(path)
+                .and_then(std::io::read_to_string)
                 .map_err(|error| Failure::new(format!("cannot read {name}: {}.", reason(&error))))?;
             Some((earlier(&text, &name)?, name))
         }
@@ -52,7 +53,7 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         options.snapshots = Some(temporary.path().to_owned());
     }
     for note in &notes {
-        output::tell(&format!("mallow: {note}\n"));
+        output::inform(&format!("mallow: {note}\n"));
     }
     let before = match &low.limits.against {
         Some(command) => Some(other(&options, command)?),
@@ -69,7 +70,7 @@ fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure
             "--against needs the command of the older server, with every quote closed.",
         ));
     };
-    output::tell(&format!("mallow: first the older server, {command}\n"));
+    output::inform(&format!("mallow: first the older server, {command}\n"));
     let mut options = options.clone();
     options.server = Server::Command(words);
     options.snapshots = None;
@@ -78,7 +79,7 @@ fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure
         let sentence = sentence::verdict(&report);
         return Err(Failure::new(format!("the older server gives nothing to compare with. {sentence}")));
     }
-    output::tell("mallow: now the other one\n");
+    output::inform("mallow: now the other one\n");
     Ok((Side::of(&report), command.to_owned()))
 }
 
@@ -89,7 +90,7 @@ fn soaked(options: &SoakOptions) -> Result<SoakReport, Failure> {
     let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
     let tell = |text: &str| {
         if !text.is_empty() {
-            output::tell(text)
+            output::inform(text)
         }
     };
     let result = soak(options, &mut resolve, &mut |progress| tell(&live.text(&progress)));

@@ -21,12 +21,13 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     // Before the first run, so that nobody waits for a result that cannot be written.
     let place = stat.output.as_ref().filter(|file| !file.is_stdout());
     let mut file = place.map(|file| output::create(&file.path, file.force)).transpose()?;
-    let outcomes = measure(&stat, &interrupted).inspect_err(|_| {
-        // No half file: this one was made above and holds nothing. What was there before is not ours to remove.
-        if let Some(made) = place.filter(|made| !made.force) {
-            let _ = std::fs::remove_file(&made.path);
-        }
-    })?;
+    let outcomes =
+        measure(&stat, &interrupted).map_err(|error| pointed(error.into(), &stat)).inspect_err(|_| {
+            // No half file: this one was made above and holds nothing. What was there before is not ours to remove.
+            if let Some(made) = place.filter(|made| !made.force) {
+                let _ = std::fs::remove_file(&made.path);
+            }
+        })?;
     for outcome in &outcomes {
         output::warn(&outcome.warnings);
         output::note(&outcome.notes);
@@ -40,6 +41,22 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
         _ => output::tell(&result),
     }
     Ok(code.unwrap_or(exit_code::FINE))
+}
+
+/// A program of several words is no program, but one of the commands that somebody wants to have compared.
+fn pointed(refusal: Refusal, stat: &Stat) -> Refusal {
+    let words: Vec<_> = stat.command.iter().map(|word| word.to_string_lossy()).collect();
+    let are_lines = words.len() > 1 && words.iter().all(|word| word.contains(' '));
+    if !are_lines || refusal.code != exit_code::NOT_FOUND {
+        return refusal;
+    }
+    let words: Vec<String> = words.iter().map(|word| mallow_text::shell_word(word)).collect();
+    let sentence = format!(
+        "{} To compare commands: mallow bench {}",
+        refusal.failure.sentence(),
+        mallow_text::printable(&words.join(" "))
+    );
+    Refusal { failure: Failure::new(sentence), ..refusal }
 }
 
 /// Lets Ctrl-C end the program and not mallow, which has a result to show; the second one ends mallow.

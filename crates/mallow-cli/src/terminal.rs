@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::AsFd;
 use std::sync::OnceLock;
+use supports_hyperlinks::Stream;
 
 /// Narrower, and metrics have no room.
 const WIDTH_MIN: usize = 60;
@@ -43,16 +44,37 @@ fn has_colour(is_terminal: bool) -> bool {
     }
 }
 
+/// Whether places in text can be links. What has no colour because somebody said so has none of these either; who wants them anywhere sets FORCE_HYPERLINK.
+pub(crate) fn has_links(stream: Stream, open: &impl IsTerminal) -> bool {
+    let is_refused = match COLOUR.get().copied().unwrap_or(ColorChoice::Auto) {
+        ColorChoice::Always => false,
+        ColorChoice::Never => true,
+        ColorChoice::Auto => set("NO_COLOR").is_some(),
+    };
+    let is_seen = !open.is_terminal() || has_colour(true);
+    !is_refused && is_seen && supports_hyperlinks::on(stream)
+}
+
+fn asked_width() -> Option<usize> {
+    let from_environment = || set("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns > 0);
+    WIDTH.get().copied().or_else(from_environment)
+}
+
+/// The style of what is no terminal.
+pub(crate) fn style_of_file() -> Style {
+    // A pager or an editor can show lines of any length, and a script wants the name.
+    let asked = asked_width();
+    let width = asked.map_or(WIDTH_DEFAULT, |columns| columns.max(WIDTH_MIN));
+    Style { colour: has_colour(false), width, whole_names: asked.is_none() }
+}
+
 /// The style of an open stream.
 pub(crate) fn style(stream: &(impl IsTerminal + AsFd)) -> Style {
-    let colour = has_colour(stream.is_terminal());
-    let from_environment = || set("COLUMNS")?.to_str()?.parse().ok().filter(|columns| *columns > 0);
-    let asked: Option<usize> = WIDTH.get().copied().or_else(from_environment);
     if !stream.is_terminal() {
-        // A pager or an editor can show lines of any length, and a script wants the name.
-        let width = asked.map_or(WIDTH_DEFAULT, |columns| columns.max(WIDTH_MIN));
-        return Style { colour, width, whole_names: asked.is_none() };
+        return style_of_file();
     }
+    let colour = has_colour(true);
+    let asked = asked_width();
     let columns = rustix::termios::tcgetwinsize(stream).map_or(0, |size| usize::from(size.ws_col));
     let width = match (asked, columns) {
         (Some(asked), _) => asked.max(WIDTH_MIN),

@@ -2,8 +2,9 @@
 //!
 //! Nothing of it may change from one build of a commit to the next, so there is no date.
 
-use crate::args::LowVersion;
-use crate::{exit_code, output};
+use crate::args::{LowVersion, TextOrJson};
+use crate::destination::Destination;
+use crate::exit_code;
 use mallow_json::version::VersionJson;
 use mallow_profile::COUNTING_VERSION;
 use mallow_query::Failure;
@@ -14,7 +15,12 @@ pub(crate) const LINE: &str = env!("MALLOW_VERSION");
 /// What was checked out, in 40 digits; empty where nobody knows.
 const COMMIT: &str = env!("MALLOW_COMMIT");
 const TARGET: &str = env!("MALLOW_TARGET");
-const FEATURES: &[&str] = if cfg!(feature = "soak") { &["soak"] } else { &[] };
+const FEATURES: &[&str] = match (cfg!(feature = "open"), cfg!(feature = "soak")) {
+    (true, true) => &["open", "soak"],
+    (true, false) => &["open"],
+    (false, true) => &["soak"],
+    (false, false) => &[],
+};
 
 /// Shows it.
 pub(crate) fn run(wanted: &LowVersion) -> Result<u8, Failure> {
@@ -27,8 +33,11 @@ pub(crate) fn run(wanted: &LowVersion) -> Result<u8, Failure> {
         counting_version: COUNTING_VERSION,
         features: FEATURES,
     };
-    let text = if wanted.json { serde_json::to_string(&document)? + "\n" } else { lines(&document) };
-    output::to_stdout(|out| out.write_all(text.as_bytes()))?;
+    let output = Destination::from(wanted.form.output.clone());
+    match wanted.form.form() {
+        TextOrJson::Json => output.json(&document)?,
+        TextOrJson::Text => output.text(&lines(&document))?,
+    }
     Ok(exit_code::FINE)
 }
 

@@ -327,7 +327,10 @@ fn a_version_is_one_line_and_has_its_details_elsewhere() {
     };
     assert_eq!(line, expected);
     assert_eq!(document["commit"], commit.as_deref().map_or(Value::Null, Value::from));
-    let features = if cfg!(feature = "soak") { "soak" } else { "none" };
+    let features = [("open", cfg!(feature = "open")), ("soak", cfg!(feature = "soak"))];
+    let features: Vec<&str> =
+        features.into_iter().filter(|(_, is_in)| *is_in).map(|(name, _)| name).collect();
+    let features = if features.is_empty() { "none".to_owned() } else { features.join(", ") };
     let target = document["target"].as_str().unwrap();
     assert!(target.starts_with("x86_64-") && target.contains("-linux-"), "{target}");
     let commit = commit.as_deref().unwrap_or("unknown");

@@ -1,7 +1,8 @@
 //! Roots of recorded processes that see other files than we do: in a mount namespace of their own, or after a chroot.
 //!
 //! A name needs the file that ran. A root is held open from when its process introduces itself, so that its files are found when the process has ended; which of
-//! them is the right one is for whoever reads it to prove. Links below such a root lead to files below it, and nowhere else.
+//! them is the right one is for whoever reads it to prove. A root that only one process has, which ends in the moment in which it introduces itself, is missed.
+//! Links below such a root lead to files below it, and nowhere else.
 
 use crate::peer::Peer;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, ResolveFlags, StatxFlags, openat, openat2, statx};

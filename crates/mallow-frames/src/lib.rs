@@ -5,5 +5,7 @@
 
 mod name;
 pub mod plumbing;
+mod sources;
 
-pub use name::{home, place, short_name, telling_path, whole_place};
+pub use name::{home, place, place_here, short_name, telling_path, whole_place};
+pub use sources::{SourceName, name_sources_by};

@@ -3,17 +3,30 @@
 //! Left out are template and generic arguments (shown as `<…>`), C++ parameter lists and return types, and the hashes
 //! that Rust adds to crates and functions. The whole names stay in the profile and in JSON.
 
+use crate::sources;
 use mallow_base::Frame;
 
 /// `reader.rs:12`, or `[libfoo.so.1]` where there is no line, or nothing for code made at run time.
 pub fn place(frame: &Frame) -> String {
     match (&frame.file, frame.line, &frame.module) {
-        (Some(file), Some(line), _) => format!("({}:{line})", telling_path(file)),
-        (Some(file), None, _) => format!("({})", telling_path(file)),
+        (Some(file), line, _) => in_file(telling_path(file), line),
         // What is no file, such as the kernel, stands in brackets already.
         (None, _, Some(module)) if module.starts_with('[') => module.to_owned(),
         (None, _, Some(module)) => format!("[{}]", base_name(module)),
         (None, _, None) => String::new(),
+    }
+}
+
+/// As [`place`], with the path as it is from the current folder, where it is known: `src/reader.rs:12`.
+pub fn place_here(frame: &Frame) -> Option<String> {
+    let file = frame.file.as_deref().and_then(sources::named)?;
+    Some(in_file(&file, frame.line))
+}
+
+fn in_file(file: &str, line: Option<u32>) -> String {
+    match line {
+        Some(line) => format!("({file}:{line})"),
+        None => format!("({file})"),
     }
 }
 

@@ -4,7 +4,7 @@ pub use mallow_base::printable;
 use mallow_base::{Frame, Micros};
 use mallow_profile::Exit;
 use mallow_stacks::Metric;
-use mallow_view::{Measure, PartWindow, place, short_name};
+use mallow_view::{Measure, PartWindow, place, place_here, short_name};
 use unicode_width::UnicodeWidthStr;
 
 /// A measure's metric with its unit; counts in full as long as they fit ten columns.
@@ -113,6 +113,9 @@ pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
     if place.is_empty() {
         return cut_start(&name, width);
     }
+    // A path that can be opened is worth half of the line; cut, it cannot be.
+    let from_here = place_here(frame).map(|place| printable(&place));
+    let place = from_here.filter(|place| place.columns() <= width / 2).unwrap_or(place);
     let place = cut_end(&place, width / 2);
     let left = width.saturating_sub(place.columns() + 1);
     format!("{} {place}", cut_start(&name, left))

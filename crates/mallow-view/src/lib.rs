@@ -80,7 +80,7 @@ pub use functions::{FunctionOrder, FunctionRow, functions};
 pub use key::Key;
 pub use lines::{Line, lines};
 use mallow_frames::whole_place;
-pub use mallow_frames::{home, place, plumbing, short_name};
+pub use mallow_frames::{home, name_sources_by, place, place_here, plumbing, short_name, telling_path};
 pub use mallow_profile::Measure;
 pub use own_frames::is_own;
 pub use part::{PartOf, PartWindow};

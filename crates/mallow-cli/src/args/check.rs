@@ -104,10 +104,10 @@ pub(crate) struct LowBaselines {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct LowOutputs {
-    /// A table for people, or what SwiftNIO's tests print
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    /// What to write
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowFormat,
-    /// Print JSON (schema mallow.check/1)
+    /// Print JSON (schema mallow.check/1): the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the result to FILE instead of stdout
@@ -137,4 +137,8 @@ pub(crate) enum LowFormat {
     Text,
     /// SwiftNIO's lines
     Nio,
+    /// A document for programs
+    Json,
+    /// For a comment on a change, at most 65 kB
+    Markdown,
 }

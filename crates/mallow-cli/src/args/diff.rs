@@ -2,6 +2,7 @@
 
 use super::choice::{self, AnyMeasure};
 use super::filter::{LowExpression, LowFrames, LowProcess};
+use super::form::{Form, LowForm};
 use clap::{Args, ValueEnum};
 use mallow_cpu::CpuMetric;
 use mallow_profile::ReallocAttribution;
@@ -17,6 +18,7 @@ const ALL_FRAMES: &str =
 /// `mallow diff`.
 #[derive(Debug, Args)]
 #[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
+#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.diff/1): the same as --format json")))]
 pub(crate) struct LowDiff {
     /// The earlier profile: a trace of ours, or another tool's file (without both, the two newest profiles in this folder)
     #[arg(value_name = "BEFORE", requires = "after")]
@@ -51,16 +53,31 @@ pub(crate) struct LowDiff {
     /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'leaked>0' or, of mallow cpu, 'children:parse_row>+2%'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<AnyLimit>,
-    /// Print JSON (schema mallow.diff/1)
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Print Markdown for a comment on a change, at most 65 kB
-    #[arg(long, conflicts_with = "json")]
+    #[command(flatten)]
+    pub(crate) form: LowForm<DiffForm>,
+    /// From before, for --format markdown
+    #[arg(long, hide = true, conflicts_with_all = ["json", "format"])]
     pub(crate) markdown: bool,
     /// Print numbers of allocations as another tool's script does
     #[arg(long, hide_short_help = true, value_name = "TOOL", conflicts_with_all = ["by", "per", "min", "filter", "depth", "limit", "all_frames", "plumbing", "realloc",
-        "process", "fail_on", "json", "markdown"])]
+        "process", "fail_on", "json", "format", "markdown"])]
     pub(crate) compat: Option<Compat>,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DiffForm {
+    /// Tables for people
+    Text,
+    /// A document for programs
+    Json,
+    /// For a comment on a change, at most 65 kB
+    Markdown,
+}
+
+impl Form for DiffForm {
+    const DEFAULT: Self = DiffForm::Text;
+    const JSON: Self = DiffForm::Json;
 }
 
 /// A limit on what allocated, or on where time went.

@@ -2,6 +2,7 @@
 
 use super::choice::{self, AnyMeasure};
 use super::filter::{LowExpression, LowProcess};
+use super::form::LowOutput;
 use super::window::LowWindow;
 use clap::Args;
 use mallow_formats::export::ExportFormat;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 
 /// `mallow export`.
 #[derive(Debug, Args)]
+#[command(mut_arg("output", |flag| flag.help("Write to OUT instead of stdout; packed if it ends in .gz or .zst")))]
 pub(crate) struct LowExport {
     /// The trace, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
@@ -16,12 +18,8 @@ pub(crate) struct LowExport {
     /// What to write
     #[arg(short, long, value_parser = choice::export_format())]
     pub(crate) format: ExportFormat,
-    /// Write to OUT instead of stdout; packed if it ends in .gz or .zst
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// Overwrite OUT if it exists
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: LowOutput,
     #[command(flatten)]
     pub(crate) process: LowProcess,
     /// Leave the lines of scripts out: native stacks, with the interpreter's own functions

@@ -2,8 +2,9 @@
 
 use super::choice::{self, AnyMeasure};
 use super::filter::{LowFilter, LowProcess};
+use super::form::LowOutput;
 use super::window::LowWindow;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// A box is as deep as its stack, so there is nothing to say of deep stacks.
@@ -28,15 +29,14 @@ pub(crate) struct LowFlamegraph {
     /// Draw every call of a recursion, instead of each function once with the number of its calls
     #[arg(long, conflicts_with = "folded")]
     pub(crate) unfold: bool,
-    /// Print the stacks as text, one in a line, instead of drawing them
-    #[arg(long)]
+    /// What to write
+    #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "svg")]
+    pub(crate) format: DrawnAs,
+    /// From before, for --format folded
+    #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) folded: bool,
-    /// Write to FILE instead of stdout
-    #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
-    /// Overwrite OUT if it exists
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) output: LowOutput,
     #[command(flatten)]
     pub(crate) process: LowProcess,
     #[command(flatten)]
@@ -46,4 +46,20 @@ pub(crate) struct LowFlamegraph {
     /// The graph's first line
     #[arg(long, value_name = "TEXT", conflicts_with = "folded")]
     pub(crate) title: Option<String>,
+}
+
+impl LowFlamegraph {
+    /// What is written.
+    pub(crate) fn form(&self) -> DrawnAs {
+        if self.folded { DrawnAs::Folded } else { self.format }
+    }
+}
+
+/// A drawing, or what it is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrawnAs {
+    /// A drawing, to zoom and search in a browser
+    Svg,
+    /// The stacks as text, one in a line
+    Folded,
 }

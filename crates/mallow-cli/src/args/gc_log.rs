@@ -1,23 +1,22 @@
 //! `mallow gc-log` as typed.
 
+use super::form::{LowForm, TextOrJson};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 /// `mallow gc-log`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.gc-log/2): the same as --format json")))]
+#[command(mut_arg("force", |flag| flag.help("Overwrite OUT and the drawing if they exist")))]
 pub(crate) struct LowGcLog {
     /// A log of Ruby's gc_tracer gem
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
-    /// Print JSON (schema mallow.gc-log/2)
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Draw objects and resident memory into FILE
-    #[arg(long, value_name = "FILE")]
+    #[command(flatten)]
+    pub(crate) form: LowForm<TextOrJson>,
+    /// Draw objects and resident memory into FILE too
+    #[arg(long, value_name = "FILE", group = "made")]
     pub(crate) svg: Option<PathBuf>,
-    /// Overwrite the drawing if it exists
-    #[arg(long, requires = "svg")]
-    pub(crate) force: bool,
     /// The column that counts requests, if it is not `access` or `requests`
     #[arg(long, value_name = "COLUMN")]
     pub(crate) requests: Option<String>,

@@ -8,13 +8,13 @@ use clap::builder::Styles;
 /// Headings with their commands, in the order in which one comes to need them.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Record", &["record", "stat", "cpu"]),
-    ("Look", &["report", "flamegraph"]),
+    ("Look", &["report", "flamegraph", "open", "symbolize"]),
     ("Compare", &["diff", "bench"]),
     ("Gate", &["check"]),
     ("Soak", &["soak"]),
     ("Managed heaps", &["heap"]),
     ("Other tools' files", &["import", "export"]),
-    ("About mallow", &["help", "version"]),
+    ("About mallow", &["help", "version", "config"]),
 ];
 
 /// What is for few: the log of one gem of Ruby.
@@ -84,6 +84,7 @@ mod tests {
         let mut told: Vec<&str> =
             GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).chain(NICHE).collect();
         told.retain(|name| *name != "help" && (cfg!(feature = "soak") || *name != "soak"));
+        told.retain(|name| cfg!(feature = "open") || *name != "open");
         told.sort_unstable();
         let command = LowArgs::command();
         let mut there: Vec<&str> = command

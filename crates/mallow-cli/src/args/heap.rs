@@ -1,12 +1,16 @@
 //! `mallow heap` as typed.
 
 use super::choice::one_of;
+use super::form::{Form, LowForm, TextOrJson};
 use clap::{Args, Subcommand, ValueEnum};
 use mallow_base::quantity;
 use mallow_view::heap::{HeapLimit, LimitKind, Order};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
+
+/// Every document of a heap.
+const JSON: &str = "Print JSON (docs/schema/heap.json), every row: the same as --format json";
 
 /// `mallow heap`.
 #[derive(Debug, PartialEq, Eq, Args)]
@@ -20,6 +24,7 @@ pub(crate) struct LowHeap {
 
 /// A page of one snapshot.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapReport {
     /// A snapshot of Ruby, V8, a JVM or Python, plain or compressed (gz, zst)
     // Not asked for beside a subcommand.
@@ -34,14 +39,11 @@ pub(crate) struct LowHeapReport {
     /// What rows are ordered by
     #[arg(long = "metric", alias = "sort", value_name = "METRIC", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
-    /// Draw what retains what as a flame graph into FILE
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["object", "class", "json"])]
+    /// From before, for --format svg -o FILE
+    #[arg(long, hide = true, value_name = "FILE", group = "made", conflicts_with_all = ["object", "class", "json", "format", "output"])]
     pub(crate) flamegraph: Option<PathBuf>,
-    /// Overwrite the drawing if it exists
-    #[arg(long, requires = "flamegraph")]
-    pub(crate) force: bool,
-    /// Print the flame graph's stacks: classes from the roots inwards, and bytes
-    #[arg(long, conflicts_with_all = ["object", "class", "json", "flamegraph"])]
+    /// From before, for --format folded
+    #[arg(long, hide = true, conflicts_with_all = ["object", "class", "json", "format", "flamegraph"])]
     pub(crate) folded: bool,
     /// Only count the objects of each class, which is faster and takes less memory
     #[arg(long, conflicts_with_all = ["object", "class", "flamegraph", "folded", "compat"])]
@@ -51,6 +53,37 @@ pub(crate) struct LowHeapReport {
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
+    #[command(flatten)]
+    pub(crate) form: LowForm<HeapForm>,
+}
+
+impl LowHeapReport {
+    /// What is written.
+    pub(crate) fn form(&self) -> HeapForm {
+        match (&self.flamegraph, self.folded) {
+            (Some(_), _) => HeapForm::Svg,
+            (None, true) => HeapForm::Folded,
+            (None, false) => self.form.form(),
+        }
+    }
+}
+
+/// How a heap is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HeapForm {
+    /// Tables for people
+    Text,
+    /// A document for programs, with every row
+    Json,
+    /// A flame graph of what retains what
+    Svg,
+    /// Its stacks as text: classes from the roots inwards, and bytes
+    Folded,
+}
+
+impl Form for HeapForm {
+    const DEFAULT: Self = HeapForm::Text;
+    const JSON: Self = HeapForm::Json;
 }
 
 /// A tool whose text can be printed.
@@ -63,12 +96,15 @@ pub(crate) enum LowHeapTool {
 /// How much is shown.
 #[derive(Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowRows {
-    /// Rows of each table
-    #[arg(long = "top", alias = "limit", value_name = "N", default_value_t = mallow_text::heap::ROWS_DEFAULT)]
-    pub(crate) limit: usize,
-    /// Print JSON (docs/schema/heap.json), every row
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// Rows of each table (10)
+    #[arg(long = "top", alias = "limit", value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+impl LowRows {
+    pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(mallow_text::heap::ROWS_DEFAULT)
+    }
 }
 
 /// What is done with more than one snapshot, or with limits.
@@ -105,6 +141,7 @@ pub(crate) enum LowHeapCommand {
 
 /// `mallow heap diff`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapDiff {
     /// The first snapshot
     pub(crate) before: PathBuf,
@@ -120,10 +157,13 @@ pub(crate) struct LowHeapDiff {
     pub(crate) compat: Option<LowHeapTool>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
+    #[command(flatten)]
+    pub(crate) form: LowForm<TextOrJson>,
 }
 
 /// `mallow heap explain`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapExplain {
     /// A snapshot of the managed heap
     pub(crate) dump: PathBuf,
@@ -146,16 +186,21 @@ pub(crate) struct LowHeapExplain {
     pub(crate) trace: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
+    #[command(flatten)]
+    pub(crate) form: LowForm<TextOrJson>,
 }
 
 /// `mallow heap growth`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapGrowth {
     /// The snapshots, in the order in which they were made
     #[arg(value_name = "DUMP", num_args = 2.., required = true)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) rows: LowRows,
+    #[command(flatten)]
+    pub(crate) form: LowForm<TextOrJson>,
 }
 
 /// `mallow heap capture`.
@@ -189,6 +234,7 @@ pub(crate) struct LowHeapCapture {
 
 /// `mallow heap check`.
 #[derive(Debug, PartialEq, Eq, Args)]
+#[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapCheck {
     /// The snapshot
     #[arg(value_name = "DUMP")]
@@ -208,9 +254,8 @@ pub(crate) struct LowHeapCheck {
     /// At most so many bytes in all
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_bytes: Option<u64>,
-    /// Print JSON (docs/schema/heap.json)
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: LowForm<TextOrJson>,
 }
 
 impl LowHeapCheck {

@@ -2,7 +2,8 @@
 
 use super::choice::{self, AnyMeasure, AnySort};
 use super::filter::{LowFilter, LowProcess};
-use clap::Args;
+use super::form::{Form, LowForm};
+use clap::{Args, ValueEnum};
 use mallow_profile::ReallocAttribution;
 use mallow_view::{Direction, FunctionOrder};
 use std::num::NonZeroU64;
@@ -13,6 +14,7 @@ const DEPTH_MAX: u64 = 60;
 
 /// `mallow report`.
 #[derive(Debug, Args)]
+#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.report/1): the same as --format json")))]
 pub(crate) struct LowReport {
     /// The trace that `mallow record` wrote, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
@@ -78,11 +80,26 @@ pub(crate) struct LowReport {
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
     pub(crate) realloc: ReallocAttribution,
-    /// Print JSON (schema mallow.report/1)
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: LowForm<ReportForm>,
     #[command(flatten)]
     pub(crate) events: super::LowEvents,
+}
+
+/// How it is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ReportForm {
+    /// Tables and trees for people
+    Text,
+    /// A document for programs
+    Json,
+    /// The same, one line for each site, process and the like, behind a line with the rest
+    Ndjson,
+}
+
+impl Form for ReportForm {
+    const DEFAULT: Self = ReportForm::Text;
+    const JSON: Self = ReportForm::Json;
 }
 
 /// `1%` or `0.5` as millionths of the whole.

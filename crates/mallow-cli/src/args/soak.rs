@@ -231,9 +231,9 @@ pub(crate) struct LowGrowth {
 #[command(next_help_heading = "Output")]
 pub(crate) struct LowSoakOutputs {
     /// The form of the report
-    #[arg(long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
+    #[arg(short, long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowSoakFormat,
-    /// Print JSON (schema mallow.soak/2)
+    /// Print JSON (schema mallow.soak/2): the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]
@@ -276,9 +276,9 @@ pub(crate) enum LowSoakFormat {
     Text,
     /// The block of the warp leak test for each iteration, then the verdict
     Warp,
-    /// As with --json
+    /// A document for programs
     Json,
-    /// As with --markdown
+    /// For a comment on a change
     Markdown,
 }
 

@@ -13,7 +13,8 @@ use std::path::Path;
 
 /// Reads what `--save` wrote.
 pub(super) fn read(path: &Path) -> Result<Session, Failure> {
-    let text = std::fs::read_to_string(path)
+    let text = mallow_files::open_input(path)
+        .and_then(std::io::read_to_string)
         .map_err(|error| Failure::new(format!("cannot read {}: {}.", path.display(), reason(&error))))?;
     BenchJson::read(&text)
         .map_err(|sentence| Failure::new(format!("cannot use {}: {sentence}.", path.display())))

@@ -32,12 +32,12 @@ impl Observer for Terminal {
         let seconds = it.elapsed.as_secs_f64();
         let line = progress(it.session, it.command, it.runs, it.wanted, seconds, it.is_warmup);
         let width = crate::terminal::style(&std::io::stderr()).width;
-        crate::output::tell(&format!("\r\x1b[K{}", cut_end(&line, width.saturating_sub(1))));
+        crate::output::inform(&format!("\r\x1b[K{}", cut_end(&line, width.saturating_sub(1))));
     }
 
     fn pause(&mut self) {
         if self.written.take().is_some() {
-            crate::output::tell("\r\x1b[K");
+            crate::output::inform("\r\x1b[K");
         }
     }
 }

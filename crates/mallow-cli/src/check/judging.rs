@@ -87,7 +87,7 @@ fn quiet_workdir(folder: &Path) -> Result<Workdir, Failure> {
 /// The same, and says where it is.
 pub(crate) fn workdir(folder: &Path) -> Result<Workdir, Failure> {
     let workdir = quiet_workdir(folder)?;
-    output::tell(&format!("Working folder: {}\n", workdir.root().display()));
+    output::inform(&format!("Working folder: {}\n", workdir.root().display()));
     Ok(workdir)
 }
 
@@ -223,7 +223,7 @@ fn tell(form: CheckForm, progress: &Progress<'_>, style: Style) {
         (CheckForm::Nio, Progress::Begins(_, path)) => nio_line(&nio::program(path)),
         (CheckForm::Nio, Progress::Judged(test)) => nio_line(&nio::test(test)),
         (_, Progress::Begins(..)) => {}
-        (_, Progress::Judged(test)) => output::tell(&text::line(test, style)),
+        (_, Progress::Judged(test)) => output::inform(&text::line(test, style)),
     }
 }
 

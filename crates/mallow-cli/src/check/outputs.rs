@@ -59,6 +59,7 @@ impl Outputs<'_> {
         let text = match shown.form {
             CheckForm::Text => page.text(style),
             CheckForm::Json => serde_json::to_string_pretty(&ReportFile::from(self.result))? + "\n",
+            CheckForm::Markdown => page.markdown(),
             CheckForm::Nio => {
                 output::tell(&nio::verdicts(self.result));
                 match &shown.output {
@@ -76,6 +77,9 @@ impl Outputs<'_> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    if path.as_os_str() == mallow_files::STREAM {
+        return output::to_stdout(|out| out.write_all(text.as_bytes()));
+    }
     mallow_files::replace(path, text.as_bytes()).map_err(|error| Failure::writing(path, &error))
 }
 

@@ -92,6 +92,7 @@ pub(crate) enum CheckForm {
     Text,
     Nio,
     Json,
+    Markdown,
 }
 
 impl From<LowCheck> for Check {
@@ -101,6 +102,8 @@ impl From<LowCheck> for Check {
             (true, _) => CheckForm::Json,
             (false, LowFormat::Text) => CheckForm::Text,
             (false, LowFormat::Nio) => CheckForm::Nio,
+            (false, LowFormat::Json) => CheckForm::Json,
+            (false, LowFormat::Markdown) => CheckForm::Markdown,
         };
         Check {
             suite: low.suite,
@@ -125,7 +128,7 @@ impl From<LowCheck> for Check {
             },
             shown: OutputOptions {
                 form,
-                output: low.shown.output,
+                output: low.shown.output.filter(|path| path.as_os_str() != mallow_files::STREAM),
                 junit: low.shown.junit,
                 markdown: low.shown.markdown,
                 annotations: low.shown.annotations,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// A file's text, or why it cannot be had.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
+    mallow_files::open_input(path).and_then(std::io::read_to_string).map_err(|error| {
         Failure::new(format!("cannot read {}: {}.", path.display(), mallow_query::reason(&error)))
     })
 }

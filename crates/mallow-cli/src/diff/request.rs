@@ -1,6 +1,7 @@
 //! What a command line of `mallow diff` means.
 
-use crate::args::{AnyLimit, AnyMeasure, Compat, LowDiff};
+use crate::args::{AnyLimit, AnyMeasure, Compat, DiffForm, LowDiff};
+use crate::destination::Destination;
 use mallow_profile::ReallocAttribution;
 use mallow_query::ProcessChoice;
 use mallow_view::diff::DiffOptions;
@@ -26,25 +27,14 @@ pub(crate) struct Diff {
     pub(crate) limit: Option<usize>,
     pub(crate) fail_on: Vec<AnyLimit>,
     pub(crate) form: DiffForm,
+    pub(crate) output: Destination,
     /// Another tool's comparison in place of ours; nothing but the files matters then.
     pub(crate) compat: Option<Compat>,
 }
 
-/// How it is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum DiffForm {
-    Text,
-    Json,
-    Markdown,
-}
-
 impl From<LowDiff> for Diff {
     fn from(low: LowDiff) -> Self {
-        let form = match (low.json, low.markdown) {
-            (true, _) => DiffForm::Json,
-            (false, true) => DiffForm::Markdown,
-            (false, false) => DiffForm::Text,
-        };
+        let form = if low.markdown { DiffForm::Markdown } else { low.form.form() };
         Diff {
             before: low.before.unwrap_or_default(),
             after: low.after.unwrap_or_default(),
@@ -63,6 +53,7 @@ impl From<LowDiff> for Diff {
             limit: low.limit,
             fail_on: low.fail_on,
             form,
+            output: low.form.output.into(),
             compat: low.compat,
         }
     }

@@ -35,7 +35,7 @@ fn take(pid: u32, options: &Options<'_>) -> Result<(), Failure> {
     };
     let captured = capture(pid, options, stops)?;
     let file = captured.path.display();
-    output::tell(&format!(
+    output::inform(&format!(
         "wrote {file}, {} bytes\nnext: mallow heap {}\n",
         captured.bytes,
         quoted(&captured.path)

@@ -1,8 +1,9 @@
 //! `mallow report` of a profile that tells where a processor's time went.
 
 use super::request::CpuRequest;
-use crate::args::AnySort;
-use crate::{exit_code, output, pager, terminal};
+use crate::args::{AnySort, ReportForm};
+use crate::destination::Destination;
+use crate::{exit_code, output};
 use mallow_cpu::CpuMetric;
 use mallow_json::cpu::CpuJson;
 use mallow_query::{CpuFile, Failure, with_source};
@@ -10,7 +11,7 @@ use mallow_stacks::Metric;
 use mallow_view::{CpuLayout, CpuOptions, FunctionOrder, annotated};
 
 /// Shows a profile.
-pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure> {
+pub(super) fn run(request: &CpuRequest, mut file: CpuFile, out: &Destination) -> Result<u8, Failure> {
     if let Some(flag) = &request.only_heap {
         return Err(file.has_no_heap_metrics(flag));
     }
@@ -32,21 +33,21 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile) -> Result<u8, Failure
         filter: request.filter.clone(),
         part: file.part.clone(),
     };
-    let style = terminal::style(&std::io::stdout());
+    let style = out.style();
     if let Some(wanted) = &request.annotate {
         let functions = with_source(annotated(&file.profile, wanted, by));
         let whole = by.of_site(&file.profile.totals());
         let text = mallow_text::cpu::annotated(&functions, by, whole, wanted, style);
-        pager::show(&text)?;
-    } else if request.json {
+        out.page(&text)?;
+    } else if request.form != ReportForm::Text {
         let document = CpuJson::of(&file.profile, &options, &file.path, file.format.word(), &file.warnings);
-        output::to_stdout(|out| {
-            serde_json::to_writer(&mut *out, &document)?;
-            out.write_all(b"\n")
-        })?;
+        match request.form {
+            ReportForm::Ndjson => out.ndjson(&document)?,
+            _ => out.json(&document)?,
+        }
     } else {
         let text = mallow_text::cpu::report(&file.profile, &options, style);
-        pager::show(&text)?;
+        out.page(&text)?;
     }
     Ok(exit_code::FINE)
 }

@@ -1,6 +1,7 @@
 //! What `mallow report` is asked for.
 
-use crate::args::{AnyMeasure, AnySort, LowEvents, LowExpression, LowReport, LowWindow};
+use crate::args::{AnyMeasure, AnySort, LowEvents, LowExpression, LowReport, LowWindow, ReportForm};
+use crate::destination::Destination;
 use mallow_cpu::CpuMetric;
 use mallow_query::{CpuWindow, Detail, EventOptions, ReportRequest, SuppressionRequest};
 use mallow_view::{
@@ -24,6 +25,7 @@ pub(crate) struct ReportCommand {
     pub(crate) cpu: CpuRequest,
     /// What was asked that means nothing of what allocated.
     pub(crate) only_cpu: Option<String>,
+    pub(crate) output: Destination,
 }
 
 /// What is asked of a profile of a processor's time.
@@ -38,7 +40,7 @@ pub(crate) struct CpuRequest {
     pub(crate) shown: FrameVisibility,
     pub(crate) filter: Filter,
     pub(crate) annotate: Option<String>,
-    pub(crate) json: bool,
+    pub(crate) form: ReportForm,
     /// What was asked that means nothing of a processor's time.
     pub(crate) only_heap: Option<String>,
 }
@@ -46,7 +48,7 @@ pub(crate) struct CpuRequest {
 impl From<LowReport> for ReportCommand {
     fn from(mut low: LowReport) -> Self {
         let (cpu, only_cpu) = (cpu_request(&low), only_cpu(&low));
-        let detail = if low.json { Detail::Document } else { Detail::Page };
+        let detail = if low.form.form() == ReportForm::Text { Detail::Page } else { Detail::Document };
         let layout = layout(&low, detail);
         // A document has whole stacks; whoever reads it can tell the interpreter's frames.
         let scripts = match (&low.filter.frames).into() {
@@ -79,12 +81,12 @@ impl From<LowReport> for ReportCommand {
             options,
             events,
         };
-        ReportCommand { heap, cpu, only_cpu }
+        ReportCommand { heap, cpu, only_cpu, output: low.form.output.into() }
     }
 }
 
 fn cpu_request(low: &LowReport) -> CpuRequest {
-    let depth = if low.json { JSON_DEPTH } else { TEXT_DEPTH };
+    let depth = if low.form.form() == ReportForm::Text { TEXT_DEPTH } else { JSON_DEPTH };
     let layout = match low.tree {
         Some(direction) => Some(CpuLayout::Tree {
             direction,
@@ -121,7 +123,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
             ..Filter::default()
         },
         annotate: low.annotate.clone(),
-        json: low.json,
+        form: low.form.form(),
         only_heap: only_heap(low),
     }
 }

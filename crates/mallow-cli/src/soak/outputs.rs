@@ -86,6 +86,10 @@ pub(crate) fn write(
     settings: Option<&Script>,
 ) -> Result<(), Failure> {
     let write = |path: &Option<PathBuf>, text: &dyn Fn() -> Result<String, Failure>| match path {
+        Some(path) if path.as_os_str() == mallow_files::STREAM => {
+            let text = text()?;
+            output::to_stdout(|out| out.write_all(text.as_bytes()))
+        }
         Some(path) => {
             mallow_files::replace(path, text()?.as_bytes()).map_err(|error| Failure::writing(path, &error))
         }

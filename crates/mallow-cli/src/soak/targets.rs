@@ -10,6 +10,7 @@ use mallow_load::{
 };
 use mallow_query::{Failure, reason};
 use mallow_soak::{Ready, Work};
+use std::io::Read;
 
 /// Targets, and where they are.
 pub(crate) struct Asked {
@@ -98,10 +99,12 @@ fn single(low: &LowSoak, url: &Url) -> Result<Target, Failure> {
     let body = match (&low.request.body, &low.request.body_file) {
         (Some(text), _) => Some(Bytes::from(text.clone())),
         (None, Some(path)) => {
-            let read = std::fs::read(path);
-            Some(Bytes::from(read.map_err(|error| {
+            let mut bytes = Vec::new();
+            let read = mallow_files::open_input(path).and_then(|mut file| file.read_to_end(&mut bytes));
+            read.map_err(|error| {
                 Failure::new(format!("cannot read {}: {}.", path.display(), reason(&error)))
-            })?))
+            })?;
+            Some(Bytes::from(bytes))
         }
         (None, None) => None,
     };

@@ -6,7 +6,9 @@ use crate::wording::Columns;
 use crate::{frame_text, metric, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;
-use mallow_view::{FrameVisibility, Line, Measure, Piece, SiteRow, Sites, SortKey, cut, lines, place};
+use mallow_view::{
+    FrameVisibility, Line, Measure, Piece, SiteRow, Sites, SortKey, cut, lines, place, place_here,
+};
 
 /// Lines of a stack before its middle is left out.
 const STACK_LINES_MAX: usize = 12;
@@ -156,5 +158,6 @@ impl Page<'_> {
 
 /// A frame with its whole name.
 pub(crate) fn whole_frame(frame: &Frame) -> String {
-    printable(format!("{} {}", frame.function, place(frame)).trim_end())
+    let place = place_here(frame).unwrap_or_else(|| place(frame));
+    printable(format!("{} {place}", frame.function).trim_end())
 }

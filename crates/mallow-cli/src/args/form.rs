@@ -1,0 +1,72 @@
+//! In which form a result is written, and where to: spelt the same in every command.
+
+use crate::destination::{Destination, NewFile};
+use clap::{ArgGroup, Args, ValueEnum};
+use std::path::PathBuf;
+
+/// The forms that a command's result has.
+pub(crate) trait Form: ValueEnum + Copy + PartialEq + Send + Sync + 'static {
+    /// What it is when nobody asks.
+    const DEFAULT: Self;
+    /// What `--json` stands for.
+    const JSON: Self;
+}
+
+/// Where a result goes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
+#[command(group = ArgGroup::new("made").args(["output"]).multiple(true))]
+pub(crate) struct LowOutput {
+    /// Write to OUT instead of stdout
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite OUT if it exists
+    #[arg(long, requires = "made")]
+    pub(crate) force: bool,
+}
+
+impl LowOutput {
+    /// What was named, be it stdout.
+    pub(crate) fn named(self) -> Option<NewFile> {
+        self.output.map(|path| NewFile { path, force: self.force })
+    }
+}
+
+impl From<LowOutput> for Destination {
+    fn from(low: LowOutput) -> Destination {
+        Destination::of(low.output, low.force)
+    }
+}
+
+/// A result's form, and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq, Args)]
+pub(crate) struct LowForm<F: Form> {
+    /// What to write
+    #[arg(short, long, value_name = "FORMAT", value_enum)]
+    format: Option<F>,
+    /// The same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    #[command(flatten)]
+    pub(crate) output: LowOutput,
+}
+
+impl<F: Form> LowForm<F> {
+    /// What was asked for.
+    pub(crate) fn form(&self) -> F {
+        if self.json { F::JSON } else { self.format.unwrap_or(F::DEFAULT) }
+    }
+}
+
+/// A page or a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TextOrJson {
+    /// A page for people
+    Text,
+    /// A document for programs
+    Json,
+}
+
+impl Form for TextOrJson {
+    const DEFAULT: Self = TextOrJson::Text;
+    const JSON: Self = TextOrJson::Json;
+}

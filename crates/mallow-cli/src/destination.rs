@@ -1,0 +1,106 @@
+//! Where a command's one result goes: stdout, or a file that is made when there is something to write.
+
+use crate::{output, pager, sources, terminal};
+use mallow_query::Failure;
+use mallow_text::Style;
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// A file to make.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NewFile {
+    pub(crate) path: PathBuf,
+    pub(crate) force: bool,
+}
+
+impl NewFile {
+    /// `-` for stdout, as everywhere.
+    pub(crate) fn is_stdout(&self) -> bool {
+        self.path.as_os_str() == mallow_files::STREAM
+    }
+}
+
+/// None for stdout, named (`-`) or not.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Destination(Option<NewFile>);
+
+impl Destination {
+    /// The file that was named.
+    pub(crate) fn of(path: Option<PathBuf>, force: bool) -> Destination {
+        Destination(path.map(|path| NewFile { path, force }).filter(|file| !file.is_stdout()))
+    }
+
+    /// None for stdout.
+    pub(crate) fn file(&self) -> Option<&NewFile> {
+        self.0.as_ref()
+    }
+
+    /// How text looks there.
+    pub(crate) fn style(&self) -> Style {
+        match self.0 {
+            Some(_) => terminal::style_of_file(),
+            None => terminal::style(&io::stdout()),
+        }
+    }
+
+    /// Writes a page; on a terminal through a pager.
+    pub(crate) fn page(&self, page: &str) -> Result<(), Failure> {
+        match self.0 {
+            Some(_) => self.text(page),
+            None => pager::show(&sources::linked(page)),
+        }
+    }
+
+    /// Writes text as it is.
+    pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
+        self.write(|out| out.write_all(text.as_bytes()))
+    }
+
+    /// Writes a document in one line.
+    pub(crate) fn json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        self.write(|out| {
+            serde_json::to_writer(&mut *out, document)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Writes a document in lines: first all of it but its lists of objects, then each of their elements, by its list's name.
+    pub(crate) fn ndjson(&self, document: &impl Serialize) -> Result<(), Failure> {
+        let mut document = serde_json::to_value(document)?;
+        let is_long = |value: &Value| {
+            value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_object))
+        };
+        let mut lists = Vec::new();
+        if let Some(keys) = document.as_object_mut() {
+            let long: Vec<String> =
+                keys.iter().filter(|(_, value)| is_long(value)).map(|(key, _)| key.clone()).collect();
+            lists.extend(long.into_iter().filter_map(|key| keys.remove_entry(&key)));
+        }
+        self.write(|out| {
+            writeln!(out, "{document}")?;
+            for (key, list) in &lists {
+                for element in list.as_array().into_iter().flatten() {
+                    writeln!(out, "{}", json!({ key.as_str(): element }))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Writes a document for people's eyes too.
+    pub(crate) fn pretty_json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        self.write(|out| {
+            serde_json::to_writer_pretty(&mut *out, document)?;
+            out.write_all(b"\n")
+        })
+    }
+
+    /// Writes.
+    pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+        let Some(new) = &self.0 else { return output::to_stdout(write) };
+        let mut out = BufWriter::new(output::create(&new.path, new.force)?);
+        write(&mut out).and_then(|()| out.flush()).map_err(|error| Failure::writing(&new.path, &error))
+    }
+}

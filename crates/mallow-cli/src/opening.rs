@@ -1,0 +1,12 @@
+//! Opens profiles, and says so where that takes long.
+
+use crate::busy::busy;
+use mallow_profile::ReallocAttribution;
+use mallow_query::{AnyFile, Failure};
+use std::path::Path;
+
+/// A profile of any format.
+pub(crate) fn profile(path: &Path, attribution: ReallocAttribution) -> Result<AnyFile, Failure> {
+    let _busy = busy(format!("reading {}", path.display()));
+    AnyFile::open(path, attribution)
+}

@@ -1,0 +1,153 @@
+//! Where source files are from here: paths in reports that a terminal, an editor or a person can open.
+//!
+//! A compiler writes down where a file was. Where it is still there, below the current folder, its path from here is shown, and on a terminal that can, the place
+//! is a link. Whether a file is there is looked up once.
+
+use crate::terminal;
+use mallow_view::{name_sources_by, telling_path};
+use std::collections::BTreeMap;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use supports_hyperlinks::Stream;
+
+/// What is known of the files that were shown.
+#[derive(Debug, Default)]
+struct SourceFiles {
+    /// By the path that a compiler wrote down: the path from here.
+    names: BTreeMap<String, Option<String>>,
+    /// By what is shown: the file; none where it may be one of several.
+    files: BTreeMap<String, Option<PathBuf>>,
+}
+
+static KNOWN: Mutex<SourceFiles> = Mutex::new(SourceFiles { names: BTreeMap::new(), files: BTreeMap::new() });
+
+/// The current folder, as the system and as the shell call it: compilers write down either.
+static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// Has paths shown so from now on.
+pub(crate) fn show_from_here() {
+    let here = std::env::current_dir().ok().filter(|here| here.parent().is_some());
+    let called = std::env::var_os("PWD").map(PathBuf::from).filter(|called| called.is_absolute());
+    let called = called.filter(|called| called.canonicalize().ok() == here && Some(called) != here.as_ref());
+    let _ = FOLDERS.set(here.into_iter().chain(called).collect());
+    name_sources_by(named);
+}
+
+fn named(path: &str) -> Option<String> {
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(name) = known.names.get(path) {
+        return name.clone();
+    }
+    let name = FOLDERS.get().and_then(|folders| from_here(path, folders));
+    let file = match (&name, FOLDERS.get().and_then(|folders| folders.first())) {
+        (Some(name), Some(here)) => Some(here.join(name)),
+        _ => Some(PathBuf::from(path)).filter(|file| file.is_absolute() && file.is_file()),
+    };
+    for shown in [name.as_deref(), Some(telling_path(path))].into_iter().flatten() {
+        let of_it = known.files.entry(shown.to_owned()).or_insert_with(|| file.clone());
+        if *of_it != file {
+            *of_it = None;
+        }
+    }
+    known.names.insert(path.to_owned(), name.clone());
+    name
+}
+
+/// The path of a file below one of the folders, which are all the current one.
+fn from_here(path: &str, folders: &[PathBuf]) -> Option<String> {
+    let path = Path::new(path);
+    let below = folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
+    let below = below.or_else(|| path.is_relative().then_some(path))?;
+    let is_there = folders.first().is_some_and(|here| here.join(below).is_file());
+    let is_below = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    is_there.then_some(below).filter(|_| is_below)?.to_str().map(str::to_owned)
+}
+
+/// A page with its places as links, where whoever looks at stdout can follow them.
+pub(crate) fn linked(page: &str) -> String {
+    linked_if(terminal::has_links(Stream::Stdout, &std::io::stdout()), page)
+}
+
+/// The same of what goes to stderr.
+pub(crate) fn linked_on_stderr(page: &str) -> String {
+    linked_if(terminal::has_links(Stream::Stderr, &std::io::stderr()), page)
+}
+
+fn linked_if(is_wanted: bool, page: &str) -> String {
+    if !is_wanted {
+        return page.to_owned();
+    }
+    let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    page.split_inclusive('\n').map(|line| with_links(line, &known.files)).collect()
+}
+
+/// A line of a page, in which `(src/reader.rs:12)` is a link to that file.
+fn with_links(line: &str, files: &BTreeMap<String, Option<PathBuf>>) -> String {
+    let mut text = String::new();
+    let mut rest = line;
+    while let Some(open) = rest.find('(') {
+        let (before, behind) = rest.split_at(open + 1);
+        text.push_str(before);
+        rest = behind;
+        let Some(close) = behind.find(')') else { break };
+        let place = &behind[..close];
+        let (file, number) = match place.rsplit_once(':') {
+            Some((file, number)) if number.parse::<u32>().is_ok() => (file, Some(number)),
+            _ => (place, None),
+        };
+        if let Some(Some(path)) = files.get(file) {
+            let number = number.map(|number| format!("#{number}")).unwrap_or_default();
+            text += &format!("\x1b]8;;file://{}{number}\x1b\\{place}\x1b]8;;\x1b\\", in_url(path));
+            rest = &behind[close..];
+        }
+    }
+    text + rest
+}
+
+/// A path as a URL has it.
+fn in_url(path: &Path) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+,=@".contains(&byte);
+    let written =
+        |byte: &u8| if is_plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+    path.as_os_str().as_bytes().iter().map(written).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_below_the_current_folder_has_its_path_from_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().canonicalize().unwrap();
+        std::fs::create_dir(here.join("src")).unwrap();
+        std::fs::write(here.join("src/a.c"), "").unwrap();
+        let folders = [here.clone(), PathBuf::from("/called/otherwise")];
+        let shown = |path: &str| from_here(path, &folders);
+        let below = |name: &str| here.join(name).to_str().unwrap().to_owned();
+        assert_eq!(shown(&below("src/a.c")).as_deref(), Some("src/a.c"));
+        assert_eq!(shown("/called/otherwise/src/a.c").as_deref(), Some("src/a.c"));
+        assert_eq!(shown("src/a.c").as_deref(), Some("src/a.c"));
+        for other in
+            ["/elsewhere/src/a.c", &below("src/gone.c"), "gone.c", &below("src"), "src/../src/a.c", ""]
+        {
+            assert_eq!(shown(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn places_that_are_known_become_links() {
+        let files = BTreeMap::from([
+            ("src/a.c".to_owned(), Some(PathBuf::from("/w/my app/src/a.c"))),
+            ("mod.rs".to_owned(), None),
+        ]);
+        let line = "  load(x) (src/a.c:81) from main (mod.rs:3) × 2 (b.c:1)\n";
+        let link = "\x1b]8;;file:///w/my%20app/src/a.c#81\x1b\\src/a.c:81\x1b]8;;\x1b\\";
+        assert_eq!(
+            with_links(line, &files),
+            format!("  load(x) ({link}) from main (mod.rs:3) × 2 (b.c:1)\n")
+        );
+        assert_eq!(with_links("open (src/a.c", &files), "open (src/a.c");
+    }
+}

@@ -1,0 +1,130 @@
+//! Programs in network, mount, pid and user namespaces of their own are recorded to the call, with names, whoever records them.
+
+use e2e::Workshop;
+use e2e::program::build_text;
+use e2e::run::{self, Finished};
+use e2e::session::{json, metric};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+/// An ordinary user, where the tests run as root.
+const NOBODY: u32 = 65_533;
+
+const CALLS: u64 = 1_000;
+
+/// A program that makes so many allocations in one line, in itself and in a child. It stays a moment, in which mallow opens its root: where nobody
+/// else has that root, it has gone with the program.
+fn source() -> String {
+    format!(
+        "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static void *volatile kept[{CALLS}];\n\
+         static __attribute__((noinline)) void keep(int at) {{\n    kept[at] = malloc(64);\n}}\n\
+         static void work(void) {{\n    for (int at = 0; at < {CALLS}; at++) keep(at);\n}}\n\
+         int main(void) {{\n    work();\n    if (fork() == 0) {{\n        work();\n        _exit(0);\n    }}\n    wait(NULL);\n    usleep(500000);\n    return 0;\n}}\n"
+    )
+}
+
+/// A folder of the user who records, with the program in it.
+struct Place {
+    workshop: Workshop,
+    user: Option<u32>,
+}
+
+impl Place {
+    fn new(name: &str, user: Option<u32>) -> Place {
+        let workshop = Workshop::new(name);
+        let _ = build_text(workshop.path(), "app", &source());
+        std::fs::copy(run::mallow_binary(), workshop.file("mallow")).unwrap();
+        std::fs::create_dir(workshop.file("root")).unwrap();
+        if let Some(user) = user {
+            for file in [workshop.path().to_owned(), workshop.file("root")] {
+                chown(file, Some(user), Some(user)).unwrap();
+            }
+        }
+        std::fs::set_permissions(workshop.path(), PermissionsExt::from_mode(0o755)).unwrap();
+        Place { workshop, user }
+    }
+
+    fn mallow(&self, words: &[&str]) -> Finished {
+        let mallow = self.workshop.file("mallow");
+        let mut command = match self.user {
+            None => run::command(mallow),
+            Some(user) => {
+                let mut as_user = run::command("setpriv");
+                let ids = [format!("--reuid={user}"), format!("--regid={user}")];
+                as_user.args(ids).arg("--clear-groups").arg(mallow);
+                as_user
+            }
+        };
+        command.args(words).current_dir(self.workshop.path()).env("MALLOW_SYMBOL_CACHE", "");
+        run::finish(&mut command).well()
+    }
+
+    /// Records a script of the shell in namespaces, and finds the line of every call of the program.
+    #[track_caller]
+    fn holds(&self, namespaces: &str, script: &str) {
+        let inside = ["unshare", namespaces, "sh", "-c", script];
+        let inside: Vec<&str> = inside.into_iter().filter(|word| !word.is_empty()).collect();
+        let recorded = self.mallow(&[&["record", "-o", "a.mallow", "--force", "--"][..], &inside].concat());
+        let report = self.mallow(&["report", "a.mallow", "--json", "--function", "keep"]);
+        let document = json(&report.stdout);
+        assert_eq!(
+            metric(&document["selected"], "allocations"),
+            2 * CALLS,
+            "{namespaces}: {recorded}{report}"
+        );
+        for site in document["sites"].as_array().unwrap() {
+            let frames = site["frames"].as_array().unwrap();
+            let names: Vec<&str> = frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect();
+            assert!(names.windows(3).any(|part| part == ["keep", "work", "main"]), "{namespaces}: {names:?}");
+            let keep = frames.iter().find(|frame| frame["function"] == "keep").unwrap();
+            assert_eq!(keep["line"], 6, "{keep}");
+        }
+    }
+}
+
+fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+/// Files that nobody but the program sees: a file system of its own at `root`, or below another root, which has gone when the program has ended.
+const OTHER_FILES: [&str; 2] = [
+    "mount -t tmpfs none root && cp app root/own && root/own",
+    "mount --rbind / root && mount -t tmpfs none root/mnt && cp app root/mnt/own && /usr/sbin/chroot root /mnt/own",
+];
+
+#[test]
+fn root_records_programs_in_namespaces_of_their_own() {
+    // Who is no root has the rights of one within a user namespace, and nothing else to test.
+    let also = if is_root() { "" } else { "r" };
+    let place = Place::new("namespaces-root", None);
+    for namespaces in ["n", "m", "pf", "i", "u", "C", "U", "Ur", "nmpf", "Urnmpf"] {
+        place.holds(&format!("-{namespaces}{also}"), "./app");
+    }
+    for script in OTHER_FILES {
+        place.holds(&format!("-mpfn{also}"), script);
+    }
+}
+
+#[test]
+fn an_ordinary_user_records_programs_in_namespaces_of_his_own() {
+    let place = Place::new("namespaces-user", is_root().then_some(NOBODY));
+    for namespaces in ["U", "Ur", "Urn", "Urm", "Urpf", "Urnmpf"] {
+        place.holds(&format!("-{namespaces}"), "./app");
+    }
+    for script in OTHER_FILES {
+        place.holds("-Urmpfn", script);
+    }
+}
+
+/// A program of the same name in another root is another program: its names are its own, or none.
+#[test]
+fn the_file_outside_is_not_taken_for_the_one_inside() {
+    let place = Place::new("namespaces-other", None);
+    let other = source().replace("keep", "other").replace("kept[at]", "kept[at] ");
+    let _ = build_text(place.workshop.path(), "own", &other);
+    let also = if is_root() { "-m" } else { "-rm" };
+    // Inside, another program lies at the path of the one outside.
+    place.holds(also, "mount --bind app own && ./own");
+    assert!(Path::new(&place.workshop.file("own")).exists());
+}

@@ -4,16 +4,19 @@
 //! what files say: every call into them runs where a panic is caught and becomes a sentence.
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 use addr2line::{Context, LookupContinuation, LookupResult};
 use gimli::{Section, SectionId};
 use mallow_base::Frame;
+use memmap2::MmapMut;
 use object::{Object, ObjectSection};
 use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use crate::demangle::{demangle, is_mangled};
+use crate::mapped::Mapped;
 use crate::names::Names;
 use crate::reader::{self, Slice};
 use crate::sections::{Failure, SectionError, caught, section_bytes, section_data, slice};
@@ -22,15 +25,23 @@ use crate::threads;
 use crate::units;
 use mallow_base::is_fuller;
 
-/// Loads the sections that lookups of `svmas` (sorted) need; what is compressed is unpacked into `store`.
+/// What lookups hold beside the files: what is compressed is unpacked into it, and what is changed lies in it.
+#[derive(Default)]
+pub(crate) struct Store {
+    unpacked: Arena<Vec<u8>>,
+    changed: Arena<MmapMut>,
+}
+
+/// Loads the sections of a mapped file that lookups of `svmas` (sorted) need.
 pub(crate) fn load<'a>(
-    file: &object::File<'a>,
+    mapped: &'a Mapped,
     supplementary: Option<&object::File<'a>>,
-    store: &'a Arena<Vec<u8>>,
+    store: &'a Store,
     svmas: &[u64],
 ) -> Result<gimli::Dwarf<Slice<'a>>, SectionError> {
+    let file = &object::File::parse(&**mapped)?;
     let section = |id: SectionId, file: &object::File<'a>| {
-        let bytes = if is_needed(id) { section_bytes(id.name(), file, store)? } else { &[] };
+        let bytes = if is_needed(id) { section_bytes(id.name(), file, &store.unpacked)? } else { &[] };
         Ok::<_, SectionError>(slice(bytes, file))
     };
     let mut abbreviations = slice(&[], file);
@@ -52,17 +63,15 @@ pub(crate) fn load<'a>(
         };
         (info, others)
     });
-    let (mut dwarf, mut info) = (others?, info?);
-    if file.is_little_endian() && info.len() <= COPIED_BYTES_MAX {
-        let aranges = *dwarf.debug_aranges.reader();
-        for range in units::unneeded(&info, aranges, abbreviations, svmas).unwrap_or_default() {
-            units::cover(&mut info.to_mut()[range]);
+    let (mut dwarf, info) = (others?, info?);
+    let unneeded = match file.is_little_endian() {
+        true => {
+            let (aranges, lines) = (*dwarf.debug_aranges.reader(), *dwarf.debug_line.reader());
+            units::unneeded(&info, aranges, abbreviations, lines, svmas)
         }
-    }
-    let info = match info {
-        Cow::Borrowed(bytes) => bytes,
-        Cow::Owned(bytes) => store.alloc(bytes),
+        false => None,
     };
+    let info = covered(mapped, info, &unneeded.unwrap_or_default(), store);
     dwarf.debug_info = slice(info, file).into();
     if let Some(supplementary) = supplementary {
         dwarf.load_sup(|id| section(id, supplementary))?;
@@ -71,7 +80,37 @@ pub(crate) fn load<'a>(
     Ok(dwarf)
 }
 
-/// A section that lies in the file as it is gets copied to be changed, up to this size.
+/// Covers what is not needed of the section of functions.
+fn covered<'a>(
+    mapped: &'a Mapped,
+    info: Cow<'a, [u8]>,
+    unneeded: &[Range<usize>],
+    store: &'a Store,
+) -> &'a [u8] {
+    let cover = |info: &mut [u8]| unneeded.iter().for_each(|units| units::cover(&mut info[units.clone()]));
+    match info {
+        Cow::Borrowed(bytes) if unneeded.is_empty() => bytes,
+        Cow::Owned(mut bytes) => {
+            cover(&mut bytes);
+            store.unpacked.alloc(bytes)
+        }
+        Cow::Borrowed(bytes) => {
+            let start = bytes.as_ptr().addr().wrapping_sub(mapped.as_ptr().addr());
+            if let Some(mut changed) = mapped.changeable(start..start + bytes.len()) {
+                cover(&mut changed);
+                store.changed.alloc(changed)
+            } else if bytes.len() <= COPIED_BYTES_MAX {
+                let mut copied = bytes.to_vec();
+                cover(&mut copied);
+                store.unpacked.alloc(copied)
+            } else {
+                bytes
+            }
+        }
+    }
+}
+
+/// A section of a file that cannot be mapped once more gets copied to be changed, up to this size.
 const COPIED_BYTES_MAX: usize = 64 << 20;
 
 /// Returns whether unpacking the section of functions is worth a thread.

@@ -133,8 +133,12 @@ impl Folder {
 
 /// Returns which file is at a path: `None` if there is none.
 pub(crate) fn identity(path: &Path) -> Option<String> {
-    let found = fs::metadata(path).ok()?;
-    Some(format!(
+    Some(identity_of(path, &fs::metadata(path).ok()?))
+}
+
+/// The same of a file that was found there.
+pub(crate) fn identity_of(path: &Path, found: &fs::Metadata) -> String {
+    format!(
         "{} {} {}.{:09} {}:{}",
         path.display(),
         found.len(),
@@ -142,7 +146,7 @@ pub(crate) fn identity(path: &Path) -> Option<String> {
         found.mtime_nsec(),
         found.dev(),
         found.ino()
-    ))
+    )
 }
 
 fn own_user() -> Option<u32> {

@@ -7,12 +7,12 @@
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::fs::{Mode, OFlags};
 
 use crate::kept;
@@ -23,6 +23,8 @@ pub(crate) struct Mapped {
     identity: String,
     bytes: Bytes,
 }
+
+const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::CLOEXEC).union(OFlags::NONBLOCK);
 
 enum Bytes {
     Mapped(Mmap),
@@ -39,8 +41,7 @@ impl Mapped {
         // Opening a device can have side effects, so it is checked before. It may be replaced meanwhile: opening a
         // pipe without a writer would block.
         regular(std::fs::metadata(path)?)?;
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let file = File::from(rustix::fs::open(path, FLAGS, Mode::empty())?);
         let found = regular(file.metadata()?)?;
         let bytes = match is_ours_alone(&file, &found) {
             // SAFETY: the mapping is private and read-only, and nobody in this process writes to the file. Other programs of root's or
@@ -52,6 +53,19 @@ impl Mapped {
         };
         let identity = kept::identity(path).unwrap_or_default();
         Ok(Self { path: path.to_owned(), identity, bytes })
+    }
+
+    /// The same bytes to be changed in memory: those that are not changed are still the file's. None where they are a copy anyway, or the file
+    /// is another one by now.
+    pub(crate) fn changeable(&self, range: Range<usize>) -> Option<MmapMut> {
+        let Bytes::Mapped(_) = self.bytes else { return None };
+        let file = File::from(rustix::fs::open(&self.path, FLAGS, Mode::empty()).ok()?);
+        let found = file.metadata().ok()?;
+        if kept::identity_of(&self.path, &found) != self.identity || !is_ours_alone(&file, &found) {
+            return None;
+        }
+        // SAFETY: private, and as in `open`.
+        unsafe { MmapOptions::new().offset(range.start as u64).len(range.len()).map_copy(&file).ok() }
     }
 
     /// Returns which file was opened.
@@ -158,6 +172,20 @@ mod tests {
         let mapped = Mapped::open(&path).unwrap();
         File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
         assert_eq!(mapped[..], [7; 3 << 12]);
+    }
+
+    #[test]
+    fn what_is_changed_in_memory_is_not_in_the_file_and_no_other_file_is_taken_for_it() {
+        let (_folder, path) = file_with(0o600);
+        let mapped = Mapped::open(&path).unwrap();
+        let mut changed = mapped.changeable(100..8000).unwrap();
+        changed[5] = 9;
+        assert_eq!((changed.len(), changed[5], changed[6], mapped[105]), (7900, 9, 7, 7));
+        assert_eq!(fs::read(&path).unwrap(), [7; 3 << 12]);
+        fs::rename(&path, path.with_extension("old")).unwrap();
+        assert!(mapped.changeable(0..10).is_none());
+        fs::write(&path, [8; 3 << 12]).unwrap();
+        assert!(mapped.changeable(0..10).is_none());
     }
 
     #[test]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use mallow_base::Frame;
-use typed_arena::Arena;
 
 use crate::binary::Binary;
 use crate::dwarf::{self, Worker};
@@ -42,7 +41,7 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
     let debug = binary.debug.as_deref().and_then(parse);
     let mini = binary.mini.as_deref().and_then(parse);
     let names = Names::new(path, [own, debug, mini]);
-    let store = Arena::new();
+    let store = dwarf::Store::default();
     let mut damage = None;
     let dwarf = load_dwarf(binary, &store, svmas).unwrap_or_else(|message| {
         damage = Some(message);
@@ -71,14 +70,13 @@ fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {
 
 fn load_dwarf<'a>(
     binary: &'a Binary,
-    store: &'a Arena<Vec<u8>>,
+    store: &'a dwarf::Store,
     svmas: &[u64],
 ) -> Result<Option<Arc<gimli::Dwarf<Slice<'a>>>>, String> {
     let Some(mapped) = binary.with_dwarf() else { return Ok(None) };
     let loaded = caught(|| {
-        let file = object::File::parse(&**mapped)?;
         let supplementary = binary.supplementary.as_deref().map(object::File::parse).transpose()?;
-        dwarf::load(&file, supplementary.as_ref(), store, svmas)
+        dwarf::load(mapped, supplementary.as_ref(), store, svmas)
     });
     loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(Failure::into_message)
 }

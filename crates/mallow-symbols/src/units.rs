@@ -2,16 +2,18 @@
 //!
 //! `.debug_aranges` says which unit holds an address. Units that it lists and that hold none of the addresses are covered by the
 //! header of a type unit, which a reader of functions passes over: everything else stays where it is, so that offsets hold. Units
-//! that it does not list (other compilers write none) are all kept. A unit may name its functions by those of any other one; where
-//! a unit that is kept has the form for that, all of them are.
+//! that it does not list (other compilers write none) are kept, but for those that have no code: there are more of them than of all others where
+//! crates of Rust are optimised as one. A unit may name its functions by those of any other one, which is kept too (`origins.rs`).
 //!
-//! Layouts: DWARF 5, sections 7.5.1 (unit headers), 7.5.3 (abbreviations) and 7.21 (address ranges).
+//! Layouts: DWARF 5, sections 6.2.4 (headers of line programs), 7.5.1 (unit headers) and 7.21 (address ranges).
 
 use std::ops::Range;
 
-use gimli::{DebugAranges, DebugInfo, Reader, UnitType};
+use gimli::{Abbreviations, AttributeValue, DebugAranges, Reader, UnitType};
 use rustc_hash::FxHashSet;
 
+use crate::headers::{Unit, units_in};
+use crate::origins::Origins;
 use crate::reader::Slice;
 
 /// Bytes of the header that covers units: length 4, version 2, unit type 1, address size 1, abbreviations 4, signature 8, type 4.
@@ -24,10 +26,66 @@ pub(crate) fn unneeded(
     info: &[u8],
     aranges: Slice<'_>,
     abbreviations: Slice<'_>,
+    lines: Slice<'_>,
     svmas: &[u64],
 ) -> Option<Vec<Range<usize>>> {
     let (listed, needed) = units_of(aranges, svmas)?;
-    runs(info, abbreviations, |unit| needed.contains(&unit) || !listed.contains(&unit))
+    let units = units_in(info)?;
+    let mut origins = Origins::new(&units, abbreviations);
+    let mut kept = FxHashSet::default();
+    for unit in units.iter().filter(|unit| unit.header.type_() == UnitType::Compilation) {
+        let start = unit.range.start;
+        let is_read = match listed.contains(&start) {
+            true => needed.contains(&start),
+            false => !has_no_code(unit, &origins.table(unit)?.entries, lines)?,
+        };
+        if is_read {
+            kept.insert(start);
+            origins.scan(unit)?;
+        }
+    }
+    kept.extend(origins.into_found());
+    Some(runs(&units, |unit| {
+        unit.header.type_() != UnitType::Compilation || kept.contains(&unit.range.start)
+    }))
+}
+
+/// Whether a unit says of itself that it has no code, and no line of its source has an address.
+fn has_no_code(unit: &Unit<'_>, table: &Abbreviations, lines: Slice<'_>) -> Option<bool> {
+    let of_code = [
+        gimli::DW_AT_low_pc,
+        gimli::DW_AT_high_pc,
+        gimli::DW_AT_ranges,
+        gimli::DW_AT_dwo_name,
+        gimli::DW_AT_GNU_dwo_name,
+        gimli::DW_AT_GNU_dwo_id,
+    ];
+    let mut entries = unit.header.entries_raw(table, None).ok()?;
+    let abbreviation = entries.read_abbreviation().ok()??;
+    let mut program = None;
+    for specification in abbreviation.attributes() {
+        let attribute = entries.read_attribute(*specification).ok()?;
+        if of_code.contains(&attribute.name()) {
+            return Some(false);
+        }
+        if attribute.name() == gimli::DW_AT_stmt_list {
+            let AttributeValue::DebugLineRef(place) = attribute.value() else { return Some(false) };
+            program = Some(place.0);
+        }
+    }
+    program.map_or(Some(true), |place| has_no_lines(lines, place))
+}
+
+/// Whether a line program is a header and nothing behind it.
+fn has_no_lines(mut lines: Slice<'_>, place: usize) -> Option<bool> {
+    lines.skip(place).ok()?;
+    let (length, format) = lines.read_initial_length().ok()?;
+    let mut program = lines.split(length).ok()?;
+    if program.read_u16().ok()? >= 5 {
+        // Sizes of an address and of a segment selector.
+        program.skip(2).ok()?;
+    }
+    Some(program.read_length(format).ok()? == program.len())
 }
 
 /// The units that `.debug_aranges` lists, and those of them that hold some of the addresses.
@@ -49,59 +107,19 @@ fn units_of(aranges: Slice<'_>, svmas: &[u64]) -> Option<(FxHashSet<usize>, FxHa
     (!listed.is_empty()).then_some((listed, needed))
 }
 
-/// Runs of units that are not kept; none where a unit that is kept may refer to another one.
-fn runs(info: &[u8], abbreviations: Slice<'_>, is_kept: impl Fn(usize) -> bool) -> Option<Vec<Range<usize>>> {
+/// Runs of units that are not kept.
+fn runs(units: &[Unit<'_>], is_kept: impl Fn(&Unit<'_>) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
-    let mut harmless = FxHashSet::default();
-    let mut units = DebugInfo::new(info, gimli::RunTimeEndian::Little).units();
-    while let Some(header) = units.next().ok()? {
-        let start = header.debug_info_offset()?.0;
-        let end = start.checked_add(header.length_including_self())?;
-        if header.type_() == UnitType::Compilation && !is_kept(start) {
-            match runs.last_mut() {
-                Some(before) if before.end == start && end - before.start <= COVER_BYTES_MAX => {
-                    before.end = end
-                }
-                _ => runs.push(start..end),
+    for Unit { range: Range { start, end }, .. } in units.iter().filter(|unit| !is_kept(unit)) {
+        match runs.last_mut() {
+            Some(before) if before.end == *start && end - before.start <= COVER_BYTES_MAX => {
+                before.end = *end
             }
-        } else if harmless.insert(header.debug_abbrev_offset().0)
-            && refers_to_units(abbreviations, header.debug_abbrev_offset().0)?
-        {
-            return None;
+            _ => runs.push(*start..*end),
         }
     }
     runs.retain(|units| (COVER_BYTES..=COVER_BYTES_MAX).contains(&units.len()));
-    Some(runs)
-}
-
-/// Returns whether a table of abbreviations has an attribute that refers to an entry of any unit.
-fn refers_to_units(abbreviations: Slice<'_>, offset: usize) -> Option<bool> {
-    let mut table = abbreviations;
-    table.skip(offset).ok()?;
-    loop {
-        // The code, 0 behind the last; the tag; whether it has children.
-        if table.read_uleb128().ok()? == 0 {
-            return Some(false);
-        }
-        table.read_uleb128().ok()?;
-        table.read_u8().ok()?;
-        loop {
-            let (name, form) = (table.read_uleb128().ok()?, table.read_uleb128().ok()?);
-            // An indirect form stands beside the value, and may be any.
-            if [gimli::DW_FORM_ref_addr, gimli::DW_FORM_indirect]
-                .iter()
-                .any(|other| u64::from(other.0) == form)
-            {
-                return Some(true);
-            }
-            if form == u64::from(gimli::DW_FORM_implicit_const.0) {
-                table.read_sleb128().ok()?;
-            }
-            if (name, form) == (0, 0) {
-                break;
-            }
-        }
-    }
+    runs
 }
 
 /// Writes the header of a type unit over the first of some units; it reaches over all of them.
@@ -141,48 +159,39 @@ mod tests {
         let bytes = std::fs::read(&app).unwrap();
         let file = object::File::parse(&*bytes).unwrap();
         let section = |name: &str| file.section_by_name(name).unwrap().uncompressed_data().unwrap();
-        let (info, aranges, abbreviations) =
-            (section(".debug_info"), section(".debug_aranges"), section(".debug_abbrev"));
+        let [info, aranges, abbreviations, lines] =
+            [".debug_info", ".debug_aranges", ".debug_abbrev", ".debug_line"].map(section);
         let address = |name: &[u8]| {
             use object::ObjectSymbol;
             file.symbols().find(|symbol| symbol.name_bytes() == Ok(name)).unwrap().address()
         };
-        let mut units = DebugInfo::new(&info, gimli::RunTimeEndian::Little).units();
+        let mut units = gimli::DebugInfo::new(&info, gimli::RunTimeEndian::Little).units();
         let mut starts = Vec::new();
         while let Some(header) = units.next().unwrap() {
             starts.push(header.debug_info_offset().unwrap().0);
         }
         assert_eq!(starts.len(), 3);
-        let unneeded = |svmas: &[u64]| unneeded(&info, slice(&aranges), slice(&abbreviations), svmas);
+        let with = |aranges: &[u8], svmas: &[u64]| {
+            unneeded(&info, slice(aranges), slice(&abbreviations), slice(&lines), svmas)
+        };
+        let unneeded = |svmas: &[u64]| with(&aranges, svmas);
         let second = address(b"second");
         assert_eq!(unneeded(&[second, second + 1]), Some(vec![0..starts[1], starts[2]..info.len()]));
         assert_eq!(unneeded(&[address(b"first"), second, address(b"third")]), Some(vec![]));
         let all = std::iter::once(0..info.len()).collect();
         assert_eq!(unneeded(&[1]), Some(all));
-        assert!(super::unneeded(&info, slice(&[]), slice(&abbreviations), &[second]).is_none());
+        assert!(with(&[], &[second]).is_none());
+        // Of a unit that is not listed: it has code.
+        let list = u32::from_le_bytes(aranges[..4].try_into().unwrap()) as usize + 4;
+        assert_eq!(with(&aranges[list..], &[second]), Some(std::iter::once(starts[2]..info.len()).collect()));
         // A reader finds one unit where there were two, and it has no functions.
         let mut covered = info.to_vec();
         cover(&mut covered[starts[1]..]);
-        let mut units = DebugInfo::new(&covered, gimli::RunTimeEndian::Little).units();
+        let mut units = gimli::DebugInfo::new(&covered, gimli::RunTimeEndian::Little).units();
         assert_eq!(units.next().unwrap().unwrap().type_(), UnitType::Compilation);
         let last = units.next().unwrap().unwrap();
         assert!(matches!(last.type_(), UnitType::Type { .. }));
         assert_eq!(last.length_including_self(), info.len() - starts[1]);
         assert!(units.next().unwrap().is_none());
-    }
-
-    #[test]
-    fn a_table_that_refers_to_other_units_is_told_from_one_that_does_not() {
-        let table = |form: gimli::DwForm| {
-            let [name, form] = [gimli::DW_AT_abstract_origin.0 as u8, form.0 as u8];
-            [1, gimli::DW_TAG_inlined_subroutine.0 as u8, 0, name, form, 0, 0, 0]
-        };
-        let refers = |bytes: &[u8]| refers_to_units(slice(bytes), 0);
-        assert_eq!(refers(&table(gimli::DW_FORM_ref4)), Some(false));
-        assert_eq!(refers(&table(gimli::DW_FORM_ref_addr)), Some(true));
-        assert_eq!(refers(&table(gimli::DW_FORM_indirect)), Some(true));
-        assert_eq!(refers(&table(gimli::DW_FORM_ref_addr)[..4]), None);
-        let constant = [1, 0x34, 0, 0x3a, gimli::DW_FORM_implicit_const.0 as u8, 0x10, 0, 0, 0];
-        assert_eq!(refers(&constant), Some(false));
     }
 }

@@ -60,6 +60,35 @@ fn each_address_alone_is_named_as_among_all_and_as_without_a_list_of_ranges() {
     }
 }
 
+/// Rust's units as one: what is inlined has its name in the unit of another crate.
+#[test]
+fn a_function_that_is_named_by_another_units_is_named_as_among_all() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let source = "use std::collections::BTreeMap;\nfn main() {\n    let mut rows: BTreeMap<String, Vec<usize>> = BTreeMap::new();\n    \
+                  for (at, word) in std::env::args().enumerate() { rows.entry(word).or_default().push(at); }\n    \
+                  println!(\"{}\", rows.values().map(Vec::len).sum::<usize>());\n}\n";
+    std::fs::write(folder.path().join("app.rs"), source).expect("the folder is writable");
+    run(folder.path(), "rustc", &["-O", "-g", "-Clto=fat", "-Clink-arg=-Wl,--build-id", "app.rs"]);
+    run(folder.path(), "objcopy", &["--remove-section", ".debug_aranges", "app", "plain"]);
+    let [app, plain] = ["app", "plain"].map(|name| key(&folder.path().join(name)));
+    let text = run(folder.path(), "readelf", &["-SW", "app"]);
+    let words: Vec<&str> =
+        text.lines().find(|line| line.contains(" .text ")).expect("it has code").split_whitespace().collect();
+    let at = words.iter().position(|word| *word == ".text").expect("it has code");
+    let [start, bytes] = [at + 2, at + 4].map(|at| u64::from_str_radix(words[at], 16).expect("a number"));
+    let svmas: Vec<u64> = (start..start + bytes).step_by(211).collect();
+    let own = |frames: Vec<Vec<Frame>>| -> Vec<Vec<Frame>> {
+        let own = |frame: Frame| Frame { module: None, ..frame };
+        frames.into_iter().map(|frames| frames.into_iter().map(own).collect()).collect()
+    };
+    let expected = own(resolve(&SearchPaths::default(), &plain, &svmas));
+    let inlined = expected.iter().flatten().filter(|frame| frame.inlined);
+    assert!(inlined.clone().count() > 1000 && inlined.into_iter().all(|frame| frame.function != "??"));
+    for (svmas, expected) in svmas.chunks(40).zip(expected.chunks(40)) {
+        assert_eq!(own(resolve(&SearchPaths::default(), &app, svmas)), expected);
+    }
+}
+
 /// The C library's debug file: two thousand units, some of them in assembly, compressed.
 #[test]
 fn a_few_addresses_of_the_c_library_are_named_as_without_a_list_of_ranges() {

@@ -4,7 +4,7 @@
 
 use e2e::run::{self, Exit, Finished};
 use e2e::session::{json, metric, report_of};
-use e2e::{Session, Workshop};
+use e2e::{Session, Workshop, stacks};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -93,6 +93,22 @@ fn a_profile_is_complete_however_the_program_returns_exits_or_panics() {
         let report = ends(&workshop, way, exit);
         assert_eq!((of_allocate(&report), &report["complete"]), (500, &Value::Bool(true)), "{way}");
     }
+}
+
+/// Names are looked up on a thread of their own meanwhile, which is no part of the profile.
+#[test]
+fn a_profile_has_its_names_and_nothing_of_those_who_looked_them_up() {
+    let workshop = Workshop::new("inside-long");
+    let said = run(&workshop, "inside-ends", &["ends.mallow", "long"]).well();
+    assert_eq!(said.stdout, "inside-ends\nmallow\nmallow-names\n1\n", "{said}");
+    let report = report(&workshop, "ends.mallow");
+    assert_eq!(of_allocate(&report), 500);
+    let sites = report["sites"].as_array().unwrap();
+    let of_main = |site: &&Value| stacks::names(site).iter().any(|name| name == "inside_ends::main");
+    assert_eq!(sites.iter().filter(of_main).count(), sites.len(), "{report:#}");
+    let of_libc = |site: &&Value| stacks::names(site).iter().any(|name| name.starts_with("__libc_start_"));
+    assert_eq!(sites.iter().filter(of_libc).count(), sites.len(), "{report:#}");
+    assert!(report["threads"].as_array().is_none_or(|threads| threads.len() == 1), "{report:#}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! The collector says which addresses are new, once each, and goes on at once. The thread gathers them, so that a module's tables
 //! are read for many addresses and not for each, and rests twenty times as long as it worked: a twentieth of a processor at most. What it finds it leaves with whoever resolves (`mallow_symbols::Ahead`), where it is taken or left
-//! when the recording ends. Nobody waits for it: addresses that it has not come to are looked up at the end, all others are checked
+//! when the recording ends. `record` does not wait for it: addresses that it has not come to are looked up at the end, all others are checked
 //! then against the files as they are.
 
 use crate::collector::Observer;
@@ -14,6 +14,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Symbolizes the addresses of one module and caches the results. The addresses are those that `Resolve` gets later.
@@ -22,10 +23,11 @@ pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
 /// The collector's end of the thread.
 #[derive(Debug)]
 pub(crate) struct Ahead {
-    new: Sender<New>,
+    new: Option<Sender<New>>,
     has_ended: Arc<AtomicBool>,
     /// By the process's index: how much of it was sent.
     said: FxHashMap<u32, Said>,
+    thread: Option<JoinHandle<()>>,
 }
 
 /// New nodes and modules of one process.
@@ -57,12 +59,39 @@ const STACK_BYTES: usize = 8 << 20;
 impl Ahead {
     /// Starts the thread; none where there can be no thread more.
     pub(crate) fn start(look_ahead: ResolveAhead) -> Option<Ahead> {
+        // Of that thread alone: Linux has a niceness for each.
+        let nicer = || _ = rustix::process::nice(NICENESS);
+        Ahead::start_with(look_ahead, GATHER, nicer)
+    }
+
+    /// The same on a thread that does something first, which is done when this returns; addresses are gathered for so long at least.
+    pub(crate) fn start_with(
+        look_ahead: ResolveAhead,
+        gather: Duration,
+        first: impl FnOnce() + Send + 'static,
+    ) -> Option<Ahead> {
         let (new, news) = channel();
+        let (begun, has_begun) = channel();
         let has_ended = Arc::new(AtomicBool::new(false));
-        let worker = Worker { has_ended: Arc::clone(&has_ended), look_ahead, ..Worker::of(news) };
+        let worker = Worker { has_ended: Arc::clone(&has_ended), look_ahead, gather, ..Worker::of(news) };
         let thread = std::thread::Builder::new().name("mallow-names".into()).stack_size(STACK_BYTES);
-        thread.spawn(|| worker.run()).ok()?;
-        Some(Ahead { new, has_ended, said: FxHashMap::default() })
+        let run = move || {
+            first();
+            let _ = begun.send(());
+            worker.run();
+        };
+        let thread = Some(thread.spawn(run).ok()?);
+        has_begun.recv().ok()?;
+        Some(Ahead { new: Some(new), has_ended, said: FxHashMap::default(), thread })
+    }
+
+    /// Waits until what is being looked up now was found, for whoever would look up the same.
+    pub(crate) fn end_and_wait(mut self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.new = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
     }
 }
 
@@ -80,7 +109,7 @@ impl Observer for Ahead {
             addresses: stacks.addresses_from(said.addresses).collect(),
         };
         *said = Said { modules: modules.len(), addresses: stacks.address_count() };
-        let _ = self.new.send(new);
+        let _ = self.new.as_ref().map(|channel| channel.send(new));
     }
 }
 
@@ -95,6 +124,7 @@ struct Worker {
     news: Receiver<New>,
     has_ended: Arc<AtomicBool>,
     look_ahead: ResolveAhead,
+    gather: Duration,
     /// The modules of each process.
     processes: FxHashMap<u32, Vec<MappedModule>>,
     /// The addresses that were looked up, over all processes: most of them run the same libraries.
@@ -108,6 +138,7 @@ impl Worker {
             news,
             has_ended: Arc::default(),
             look_ahead: Box::new(|_, _| {}),
+            gather: GATHER,
             processes: FxHashMap::default(),
             known: FxHashSet::default(),
             numbers: FxHashMap::default(),
@@ -115,13 +146,11 @@ impl Worker {
     }
 
     fn run(mut self) {
-        // Of this thread alone: Linux has a niceness for each.
-        let _ = rustix::process::nice(NICENESS);
-        let mut rest = GATHER;
+        let mut rest = self.gather;
         while let Some(news) = self.gather(rest) {
             let begun = Instant::now();
             self.look_up(news);
-            rest = GATHER.max(begun.elapsed() * REST_FACTOR);
+            rest = self.gather.max(begun.elapsed() * REST_FACTOR);
         }
     }
 
@@ -224,9 +253,26 @@ mod tests {
         });
         let ahead = Ahead::start(look_ahead).unwrap();
         let new = New { process: 0, modules: vec![module("/a", 0x1000, 0)], addresses: vec![key(0x1010, 0)] };
-        ahead.new.send(new).unwrap();
+        ahead.new.as_ref().unwrap().send(new).unwrap();
         assert_eq!(answers.recv().unwrap(), ("/a".to_owned(), vec![0xf]));
         drop(ahead);
         assert!(answers.recv().is_err(), "the thread has let go of what it was given");
+    }
+
+    #[test]
+    fn who_waits_has_all_that_was_begun() {
+        let (answered, answers) = channel();
+        let (begun, has_begun) = channel();
+        let look_ahead: ResolveAhead = Box::new(move |_: &Module, svmas: &[u64]| {
+            let _ = begun.send(());
+            std::thread::sleep(Duration::from_millis(50));
+            let _ = answered.send(svmas.to_vec());
+        });
+        let ahead = Ahead::start_with(look_ahead, Duration::ZERO, || {}).unwrap();
+        let new = New { process: 0, modules: vec![module("/a", 0x1000, 0)], addresses: vec![key(0x1010, 0)] };
+        ahead.new.as_ref().unwrap().send(new).unwrap();
+        has_begun.recv().unwrap();
+        ahead.end_and_wait();
+        assert_eq!(answers.try_recv(), Ok(vec![0xf]));
     }
 }

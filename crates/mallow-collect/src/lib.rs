@@ -89,7 +89,7 @@ pub use mallow_wire::shared::{
 };
 pub use marks::{Counted, Patience, Scope};
 pub use output::Output;
-pub use own::{OwnOptions, OwnQuery, ScopeEnd, collect_own};
+pub use own::{OwnAhead, OwnOptions, OwnQuery, ScopeEnd, collect_own};
 pub use record::{RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
 pub use roots::files_in_other_roots;

@@ -5,6 +5,7 @@
 //! passes, behind everything that happened before the question.
 
 use crate::about::recording_of;
+use crate::ahead::{Ahead, ResolveAhead};
 use crate::clock::Clock;
 use crate::collector::{Collector, Observer};
 use crate::command_lines::CommandLines;
@@ -64,7 +65,27 @@ pub struct OwnOptions {
     pub queries: Receiver<OwnQuery>,
     /// Told when everything is ready: what happens from then on is recorded. Dropped when it cannot be.
     pub begun: Sender<()>,
+    /// Looks names up meanwhile.
+    pub look_ahead: Option<OwnAhead>,
 }
+
+/// What looks names up on a thread of its own while the program runs, so that few are left for its end.
+pub struct OwnAhead {
+    /// Done by that thread before anything is recorded: it must not be recorded itself.
+    pub first: fn(),
+    /// Starts no threads.
+    pub look_up: ResolveAhead,
+}
+
+impl std::fmt::Debug for OwnAhead {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OwnAhead")
+    }
+}
+
+/// How long new addresses are gathered at least: many programs that profile themselves run for a moment, and their first stacks have most of their libraries in
+/// them.
+const GATHER: Duration = Duration::from_millis(4);
 
 /// Collects from this process until it is told to end; returns the profile.
 ///
@@ -86,7 +107,7 @@ fn collect<S: Sink + Send>(
     events: bool,
     resolve: Resolve<'_>,
 ) -> Result<Profile, CollectError> {
-    let OwnOptions { memory, queries, begun, .. } = options;
+    let OwnOptions { memory, queries, begun, look_ahead, .. } = options;
     let command: Vec<OsString> = std::env::args_os().collect();
     let about = recording_of(&command, CommandLines::Whole);
     let put: &mut dyn Sink = &mut sink;
@@ -99,10 +120,14 @@ fn collect<S: Sink + Send>(
         peer: Peer::of_pid(std::process::id()),
         command: CommandLines::Whole.line(&command),
     })?;
+    let ahead = look_ahead.and_then(|it| Ahead::start_with(it.look_up, GATHER, it.first));
     let _ = begun.send(());
     drop(begun);
-    let mut asked = Asked { queries, taken: Vec::new(), is_over: false };
+    let mut asked = Asked { queries, taken: Vec::new(), is_over: false, ahead };
     collector.run(&mut Itself, &mut asked)?;
+    if let Some(ahead) = asked.ahead.take() {
+        ahead.end_and_wait();
+    }
     match finish(&mut collector, None, about, resolve)? {
         Metrics::Profile(profile) => Ok(*profile),
         Metrics::Regions(_) => Ok(Profile::default()),
@@ -141,6 +166,7 @@ struct Asked {
     queries: Receiver<OwnQuery>,
     taken: Vec<OwnQuery>,
     is_over: bool,
+    ahead: Option<Ahead>,
 }
 
 impl Asked {
@@ -199,6 +225,12 @@ impl Observer for Asked {
                 }
                 OwnQuery::End => {}
             }
+        }
+    }
+
+    fn sampled(&mut self, process: &TracedProcess) {
+        if let Some(ahead) = &mut self.ahead {
+            ahead.sampled(process);
         }
     }
 

@@ -29,6 +29,18 @@ fn main() {
             // SAFETY: ends the process.
             unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
         }
+        "long" => {
+            // Long enough for names to be looked up; and then there is a new one.
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            drop(black_box(vec![7u8; 300]));
+            let own = std::fs::read_dir("/proc/self/task").unwrap();
+            let names = own.map(|task| std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap());
+            print!("{}", names.collect::<String>());
+            drop(kept);
+            // The threads of a profile end with it.
+            println!("{}", std::fs::read_dir("/proc/self/task").unwrap().count());
+            return;
+        }
         "forks" => {
             // SAFETY: the child allocates, and its allocator is the system's.
             let child = unsafe { libc::fork() };

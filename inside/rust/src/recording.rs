@@ -3,10 +3,10 @@
 //! A profile has one to itself, and regions share the one that there is: a profile's, or one that the first region begins and the last one ends. In a
 //! forked child there is none, because its parent's is not its own. What this file does itself is not recorded, so that no figure is mallow's.
 
-use mallow_collect::{CollectError, Output, OwnOptions, OwnQuery, collect_own};
+use mallow_collect::{CollectError, Output, OwnAhead, OwnOptions, OwnQuery, collect_own};
 use mallow_profile::{Module, Profile};
 use mallow_recorder::{bootstrap, thread, watchers};
-use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer};
+use mallow_symbols::{Ahead, ModuleKey, SearchPaths, Symbolizer, without_threads};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -221,8 +221,10 @@ impl Recording {
         let (begun, has_begun) = channel();
         let collect = move || {
             thread::become_ours();
-            let options = OwnOptions { memory, output, queries: receiver, begun };
-            let mut symbolizer = Symbolizer::new(SearchPaths::default());
+            let found = Ahead::default();
+            let look_ahead = is_named.then(|| look_ahead(found.clone()));
+            let options = OwnOptions { memory, output, queries: receiver, begun, look_ahead };
+            let mut symbolizer = Symbolizer::new(SearchPaths::default()).sharing(found);
             let outcome = collect_own(options, &mut |module, calls| match is_named {
                 true => symbolizer.resolve(&key_of(module), calls),
                 false => Vec::new(),
@@ -288,6 +290,15 @@ fn without_signals<T>(start: impl FnOnce() -> T) -> T {
         libc::pthread_sigmask(libc::SIG_SETMASK, before.as_ptr(), std::ptr::null_mut());
         started
     }
+}
+
+/// Looks names up while the program is recorded, so it starts no threads: they would be recorded.
+fn look_ahead(found: Ahead) -> OwnAhead {
+    let mut symbolizer = Symbolizer::new(SearchPaths::default()).sharing(found);
+    let look_up = move |module: &Module, svmas: &[u64]| {
+        without_threads(|| symbolizer.look_ahead(&key_of(module), svmas));
+    };
+    OwnAhead { first: thread::become_ours, look_up: Box::new(look_up) }
 }
 
 /// What a module is called where names are looked up.

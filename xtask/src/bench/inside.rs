@@ -53,7 +53,7 @@ pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
     let mut rows = Vec::new();
     for (folder, program, rounds) in PROGRAMS {
-        let tools = built(root, scratch.path(), folder, program)?;
+        let tools = built(root, scratch.path(), folder, program, &TOOLS.map(|(_, words)| words))?;
         let word = if folder == "csv-aggregate" {
             input(root, scratch.path())?
         } else {
@@ -63,7 +63,7 @@ pub(super) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
         // The first round warms caches, and is none.
         for round in 0..=plan.rounds {
             for (tool, path) in tools.iter().enumerate() {
-                let seconds = once(path, &word, scratch.path(), tool)?;
+                let seconds = once(path, &word, scratch.path(), TOOLS[tool].0.contains("DHAT"))?;
                 eprintln!("    {program:<16} round {round}  {:<22} {:>8.3} s", TOOLS[tool].0, seconds[0]);
                 if round > 0 {
                     row.seconds[tool].push(seconds);
@@ -86,11 +86,17 @@ fn target(root: &Path) -> PathBuf {
     root.join("target/inside-cost")
 }
 
-/// The program for each tool. A build overwrites the last one, so each is put elsewhere.
-fn built(root: &Path, scratch: &Path, folder: &str, program: &str) -> Result<Vec<PathBuf>, String> {
+/// The program for each of these words of cargo. A build overwrites the last one, so each is put elsewhere.
+pub(super) fn built(
+    root: &Path,
+    scratch: &Path,
+    folder: &str,
+    program: &str,
+    tools: &[&[&str]],
+) -> Result<Vec<PathBuf>, String> {
     let build = ["build", "--release", "--locked", "--quiet", "--bin", program, "--target-dir"];
     let mut paths = Vec::new();
-    for (tool, (_, features)) in TOOLS.iter().enumerate() {
+    for (tool, features) in tools.iter().enumerate() {
         let mut cargo = Command::new("cargo");
         cargo.args(build).arg(target(root)).args(*features).current_dir(root.join("programs").join(folder));
         run::shown(&mut cargo)?;
@@ -113,10 +119,10 @@ fn input(root: &Path, scratch: &Path) -> Result<String, String> {
 }
 
 /// Runs a program once: wall and processor seconds.
-fn once(path: &Path, word: &str, folder: &Path, tool: usize) -> Result<[f64; 2], String> {
+pub(super) fn once(path: &Path, word: &str, folder: &Path, as_dhat: bool) -> Result<[f64; 2], String> {
     let mut command = Command::new(path);
     command.arg(word).current_dir(folder);
-    if TOOLS[tool].0.contains("DHAT") {
+    if as_dhat {
         command.env("INSIDE_DHAT", "1");
     }
     let (before_s, started) = (children_cpu_s()?, Instant::now());

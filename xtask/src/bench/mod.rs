@@ -9,6 +9,7 @@ mod bars;
 mod cpu;
 mod inside;
 mod large;
+mod linked;
 mod load;
 mod machine;
 mod measure;
@@ -52,6 +53,9 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     }
     if plan.is_only(inside::NAME) {
         return inside::run(root, plan);
+    }
+    if plan.is_only(linked::NAME) {
+        return linked::run(root, plan, mallow(root, plan)?);
     }
     let scratch = tempfile::tempdir().map_err(|error| format!("no scratch folder: {error}."))?;
     let tools = Tools::find(root, mallow(root, plan)?, scratch.path())?;
@@ -144,6 +148,16 @@ mod tests {
     fn the_comparison_with_dhat_rs_runs_on_small_inputs() {
         // Three programs, four tools.
         assert_eq!(table_of(inside::NAME).lines().count(), 1 + 3 * 4 * Plan::default().rounds as usize);
+    }
+
+    #[test]
+    #[ignore = "a minute of building: in `cargo xtask long`"]
+    fn the_comparison_of_allocators_runs_on_small_inputs() {
+        // Three allocators, three figures; a crate in four ways, in three times as many rounds.
+        assert_eq!(
+            table_of(linked::NAME).lines().count(),
+            1 + (3 * 3 + 4 * 3) * Plan::default().rounds as usize
+        );
     }
 
     /// What a part that is measured alone writes down.

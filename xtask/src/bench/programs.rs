@@ -101,11 +101,25 @@ pub(super) fn fresh_frames(root: &Path, scratch: &Path, levels: u64, rounds: u64
 }
 
 fn compile(root: &Path, scratch: &Path, name: &str) -> Result<PathBuf, String> {
-    let program = scratch.join(name);
+    compile_with(root, scratch, name, name, &[])
+}
+
+/// Compiles a hazard's source under another name, with more for the linker.
+///
+/// # Errors
+/// As [`compile_storm`].
+pub(super) fn compile_with(
+    root: &Path,
+    scratch: &Path,
+    name: &str,
+    as_name: &str,
+    libs: &[&str],
+) -> Result<PathBuf, String> {
+    let program = scratch.join(as_name);
     let flags = ["-O2", "-g", "-fomit-frame-pointer", "-fno-optimize-sibling-calls", "-pthread", "-o"];
     let mut command = Command::new("cc");
     let source = root.join("programs/hazards").join(name).with_extension("c");
-    run::captured(command.args(flags).arg(&program).arg(source))?;
+    run::captured(command.args(flags).arg(&program).arg(source).args(libs))?;
     Ok(program)
 }
 

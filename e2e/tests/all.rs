@@ -39,6 +39,7 @@ mod judges;
 mod killed;
 mod leaks;
 mod linked_allocators;
+mod linked_counted;
 mod linked_hazards;
 mod linked_libraries;
 mod many;

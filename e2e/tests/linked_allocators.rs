@@ -77,10 +77,20 @@ int main() { return 0; }
 
 #[test]
 fn threads_that_constructors_start_are_seen_from_their_first_call() {
+    are_seen_from_their_first_call(25);
+}
+
+#[test]
+#[ignore = "a thousand starts: in `cargo xtask long`"]
+fn threads_that_constructors_start_are_seen_at_every_start() {
+    are_seen_from_their_first_call(1000);
+}
+
+fn are_seen_from_their_first_call(starts: usize) {
     let workshop = Workshop::new("linked-early");
     let program = built(&workshop, "early", EARLY);
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
-    let (mut first, starts) = (None, 25);
+    let mut first = None;
     for _ in 0..starts {
         let (counted, stat) = session.stat();
         let counted = counted.well();

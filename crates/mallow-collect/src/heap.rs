@@ -62,9 +62,14 @@ impl HeapMetrics {
         self.resident_bytes < MANAGED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
     }
 
-    /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it.
+    /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it. An allocator needs some
+    /// memory of its own for each thread: mimalloc 3 more than a MiB.
     pub fn are_explained(&self) -> bool {
-        self.resident_bytes < UNEXPLAINED_MIN_BYTES || self.resident_bytes / 4 <= self.explained_bytes()
+        const THREAD_BYTES: u64 = 2 << 20;
+        const THREADS_MAX: u64 = 64;
+        let of_threads = self.threads.saturating_sub(1).min(THREADS_MAX) * THREAD_BYTES;
+        self.resident_bytes < UNEXPLAINED_MIN_BYTES + of_threads
+            || self.resident_bytes / 4 <= self.explained_bytes()
     }
 }
 
@@ -137,6 +142,9 @@ mod tests {
         assert_eq!(of(100 * MIB, 100 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 13 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 5 * MIB, 1000), HeapSource::Malloc);
+        // What an allocator has for each of five threads.
+        assert_eq!(of(15 * MIB, 0, 5), HeapSource::Malloc);
+        assert_eq!(of(16 * MIB, 0, 5), HeapSource::Unexplained);
     }
 
     #[test]

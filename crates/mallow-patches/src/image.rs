@@ -30,6 +30,9 @@ pub struct Unseen {
     pub reason: &'static str,
 }
 
+/// Why nothing is seen of an allocator that was optimised as one with its callers.
+const INLINED: &str = "the linker has put it into its callers";
+
 /// What kind of file is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
@@ -122,7 +125,9 @@ impl Image {
             static_start: is_static.then(|| static_program::refusal(&all, refused()).map_or(Ok(()), Err)),
             unseen: refused()
                 .filter(|(_, call, _)| is_allocators(*call))
-                .map(|(name, _, why)| Unseen { function: name.to_owned(), reason: why.reason() })
+                .map(|(name, _, why)| (name, why.reason()))
+                .chain(wanted.inlined.map(|allocator| (allocator, INLINED)))
+                .map(|(function, reason)| Unseen { function: function.to_owned(), reason })
                 .collect(),
             elf_header,
             patches,

@@ -19,4 +19,5 @@ mod static_program;
 mod wanted;
 
 pub use image::{Image, Unseen};
+pub use names::inner_allocator;
 pub use plan::plan_of;

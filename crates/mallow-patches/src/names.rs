@@ -92,7 +92,7 @@ const JEMALLOC: [(&str, Meaning); 5] = [
 ];
 
 /// What follows `mi_` beside the C library's names.
-const MIMALLOC: [(&str, Meaning); 51] = [
+const MIMALLOC: [(&str, Meaning); 67] = [
     ("zalloc", SIZE),
     ("malloc_small", SIZE),
     ("zalloc_small", SIZE),
@@ -123,10 +123,26 @@ const MIMALLOC: [(&str, Meaning); 51] = [
     ("new_nothrow", SIZE),
     ("new_aligned_nothrow", SIZE),
     ("new_n", meaning(Call::AllocateOrThrow, N, 0, 1)),
+    ("new_realloc", REALLOC),
+    ("new_reallocn", REALLOC_COUNTED),
+    ("free_small", FREE),
+    ("umalloc", SIZE),
+    ("uzalloc", SIZE),
+    ("umalloc_small", SIZE),
+    ("uzalloc_small", SIZE),
+    ("umalloc_aligned", SIZE),
+    ("uzalloc_aligned", SIZE),
+    ("ucalloc", COUNTED),
+    ("urealloc", REALLOC),
+    ("ufree", FREE),
     ("__posix_memalign", INTO),
     ("heap_malloc", SECOND_SIZE),
     ("heap_zalloc", SECOND_SIZE),
     ("heap_malloc_small", SECOND_SIZE),
+    ("heap_zalloc_small", SECOND_SIZE),
+    ("heap_alloc_new", meaning(Call::AllocateOrThrow, N, N, 1)),
+    ("heap_alloc_new_n", meaning(Call::AllocateOrThrow, N, 1, 2)),
+    ("heap_recalloc_aligned", HEAP_REALLOC_COUNTED),
     ("heap_calloc", SECOND_COUNTED),
     ("heap_mallocn", SECOND_COUNTED),
     ("heap_malloc_aligned", SECOND_SIZE),
@@ -166,15 +182,11 @@ const TCMALLOC: [(&str, Meaning); 15] = [
 ];
 
 /// Whole names of others.
-const OTHERS: [(&str, Family, Meaning); 17] = [
+const OTHERS: [(&str, Family, Meaning); 13] = [
     ("sn_rust_alloc", Family::Snmalloc, SECOND_SIZE),
     ("sn_rust_alloc_zeroed", Family::Snmalloc, SECOND_SIZE),
     ("sn_rust_dealloc", Family::Snmalloc, meaning(Call::Free, 0, N, N)),
     ("sn_rust_realloc", Family::Snmalloc, meaning(Call::Reallocate, 0, N, 3)),
-    ("sn_malloc", Family::Snmalloc, SIZE),
-    ("sn_calloc", Family::Snmalloc, COUNTED),
-    ("sn_realloc", Family::Snmalloc, REALLOC),
-    ("sn_free", Family::Snmalloc, FREE),
     ("rpmalloc", Family::Rpmalloc, SIZE),
     ("rpcalloc", Family::Rpmalloc, COUNTED),
     ("rprealloc", Family::Rpmalloc, REALLOC),
@@ -223,6 +235,8 @@ pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meani
         return Some((Family::Malloc, meaning));
     }
     if let Some(rest) = name.strip_prefix("mi_") {
+        // A thread's own heap, since version 3.
+        let rest = rest.strip_prefix('t').filter(|rest| rest.starts_with("heap_")).unwrap_or(rest);
         return of(&PLAIN, rest).or_else(|| of(&MIMALLOC, rest)).map(|meaning| (Family::Mimalloc, meaning));
     }
     if let Some(rest) = name.strip_prefix("tc_") {
@@ -231,6 +245,9 @@ pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meani
     if let Some((_, family, meaning)) = OTHERS.iter().find(|(known, ..)| *known == name) {
         return Some((*family, *meaning));
     }
+    if let Some(rest) = name.strip_prefix("sn_") {
+        return of(&PLAIN, rest).map(|meaning| (Family::Snmalloc, meaning));
+    }
     if let Some(meaning) = operator(name) {
         return Some((Family::Operators, meaning));
     }
@@ -238,6 +255,20 @@ pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meani
     prefixes.filter_map(|prefix| name.strip_prefix(prefix)).find_map(|rest| {
         of(&JEMALLOC, rest).or_else(|| of(&PLAIN, rest)).map(|meaning| (Family::Jemalloc, meaning))
     })
+}
+
+/// The allocator of which a function is the inner part: where none of those that programs call has remained, they are in their callers.
+pub(crate) fn inner_of(name: &[u8]) -> Option<Family> {
+    match name {
+        _ if name.starts_with(b"_rpmalloc_") => Some(Family::Rpmalloc),
+        _ if name.starts_with(b"_mi_arena") => Some(Family::Mimalloc),
+        _ => None,
+    }
+}
+
+/// What an allocator is called of which a function of that name is the inner part; none of any other.
+pub fn inner_allocator(name: &[u8]) -> Option<&'static str> {
+    inner_of(name).map(Family::name)
 }
 
 /// Whether the recorder stands in front of whatever a loader finds by this name.
@@ -274,7 +305,12 @@ mod tests {
             ("custom_free", Family::Jemalloc, FREE),
             ("mi_heap_realloc_aligned_at", Family::Mimalloc, HEAP_REALLOC),
             ("mi_posix_memalign", Family::Mimalloc, INTO),
+            ("mi_theap_calloc", Family::Mimalloc, SECOND_COUNTED),
+            ("mi_umalloc", Family::Mimalloc, SIZE),
+            ("mi_heap_alloc_new_n", Family::Mimalloc, meaning(Call::AllocateOrThrow, N, 1, 2)),
             ("tc_free_sized", Family::Tcmalloc, FREE),
+            ("sn_aligned_alloc", Family::Snmalloc, SECOND_SIZE),
+            ("sn_free", Family::Snmalloc, FREE),
             ("sn_rust_realloc", Family::Snmalloc, meaning(Call::Reallocate, 0, N, 3)),
             ("_ZnamSt11align_val_tRKSt9nothrow_t", Family::Operators, SIZE),
             ("_Znwm", Family::Operators, meaning(Call::AllocateOrThrow, N, N, 0)),

@@ -24,6 +24,8 @@ pub(crate) struct WantedFunctions {
     pub(crate) allocator: &'static str,
     /// By their addresses.
     pub(crate) by_svma: BTreeMap<u64, Wanted>,
+    /// An allocator is there, and the functions that programs call are not.
+    pub(crate) inlined: Option<&'static str>,
 }
 
 impl WantedFunctions {
@@ -56,7 +58,10 @@ impl WantedFunctions {
         families.sort_unstable();
         families.dedup();
         families.retain(|family| gives_and_takes(*family));
-        let mut wanted = WantedFunctions { allocator: families.first()?.name(), by_svma: BTreeMap::new() };
+        let mut inner = all.iter().filter_map(|(name, _)| names::inner_of(name.as_bytes()));
+        let inlined = inner.find(|family| !families.contains(family)).map(Family::name);
+        let allocator = families.first().map(|family| family.name()).or(inlined)?;
+        let mut wanted = WantedFunctions { allocator, by_svma: BTreeMap::new(), inlined };
         let is_libcs = families == [Family::Malloc] && malloc_is_libcs(all);
         for (family, meaning, (name, function)) in known {
             let is_one = match family {

@@ -4,7 +4,7 @@
 //! asks for `malloc`. A linker keeps of an allocator what is called, so no single name can be asked for: an allocating function and
 //! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
 
-use mallow_patches::{Image, Unseen};
+use mallow_patches::{Image, Unseen, inner_allocator};
 use mallow_wire::executable::{Core, core_in};
 use object::elf::Sym64;
 use object::read::elf::{ElfFile64, Sym};
@@ -111,14 +111,17 @@ pub fn linked_into(file: File) -> Linked {
     // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
     let content = ReadCache::new(file);
     let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };
-    let mut seen = [(false, false); FAMILIES.len()];
+    let (mut seen, mut inner) = ([(false, false); FAMILIES.len()], None);
     for (symbols, names) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
-        let _ = each_defined(&file, symbols, names, |name| note(name, &mut seen));
+        let _ = each_defined(&file, symbols, names, |name| {
+            inner = inner.or_else(|| inner_allocator(name));
+            note(name, &mut seen);
+        });
     }
     let found = seen.iter().position(|(gives, takes)| *gives && *takes);
     let is_go = [".gopclntab", ".go.buildinfo"].iter().any(|name| file.section_by_name(name).is_some());
     Linked {
-        allocator: found.map(|at| FAMILIES[at].1),
+        allocator: found.map(|at| FAMILIES[at].1).or(inner),
         core,
         is_go,
         static_bytes: static_bytes(&file),

@@ -63,6 +63,7 @@ fn at_zeroed(count: usize) -> usize {
 struct Line([u8; 192]);
 
 #[inline(never)]
+#[expect(clippy::vec_box, reason = "each block is one that is counted")]
 fn at_aligned(count: usize) -> Vec<Box<Line>> {
     within("at_aligned", || (0..count).map(|index| black_box(Box::new(Line([index as u8; 192])))).collect())
 }
@@ -125,6 +126,7 @@ fn at_kept(count: usize) {
 
 /// Blocks for another thread to free.
 #[inline(never)]
+#[expect(clippy::vec_box, reason = "each block is one that is counted")]
 fn at_handed(count: usize) -> Vec<Box<[u8; 40]>> {
     within("at_handed", || (0..count).map(|index| Box::new([index as u8; 40])).collect())
 }

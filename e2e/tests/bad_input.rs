@@ -174,7 +174,7 @@ fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
 fn says_nothing(run: &impl Fn(&str) -> Finished) {
     for words in ["early.mallow whole.mallow", "whole.mallow early.mallow"] {
         let finished = run(&format!("diff {words} --fail-on allocations>0")).ended(Exit::Status(2));
-        assert!(finished.stderr.contains("there is no figure that"), "{finished}");
+        assert!(finished.stderr.contains("there is no metric that"), "{finished}");
     }
     let text = run("report early.mallow").well();
     assert!(!text.stdout.contains("allocations"), "{text}");

@@ -24,10 +24,16 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     match file {
         AnyFile::Heap(mut document) => {
             keep_frames(request, &mut document.profile.stacks);
+            if request.is_redacted {
+                document.profile.redact();
+            }
             of_heap(request, &document)
         }
         AnyFile::Cpu(mut document) => {
             keep_frames(request, &mut document.profile.stacks);
+            if request.is_redacted {
+                document.profile.redact();
+            }
             of_cpu(request, &document)
         }
     }

@@ -106,6 +106,8 @@ pub(crate) struct Export {
     pub(crate) is_native: bool,
     /// With functions that were compiled into others.
     pub(crate) has_inlined: bool,
+    /// Without arguments, folders and the machine.
+    pub(crate) is_redacted: bool,
     /// Which part of it.
     pub(crate) part: PartRequest,
     pub(crate) format: ExportFormat,
@@ -195,6 +197,7 @@ impl From<LowExport> for Export {
             process: low.process.process,
             is_native: low.native,
             has_inlined: !low.no_inline,
+            is_redacted: low.redact,
             part: low.window.part(low.expression),
             format: low.format,
             output: low.output.into(),
@@ -221,6 +224,7 @@ impl From<LowOpen> for Open {
             process: low.process.process,
             is_native: false,
             has_inlined: true,
+            is_redacted: false,
             part: low.window.part(low.expression),
             format: ExportFormat::Firefox,
             output: Destination::default(),

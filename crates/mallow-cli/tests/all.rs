@@ -9,3 +9,4 @@ mod frames;
 mod not_told;
 #[cfg(feature = "soak")]
 mod soak;
+mod strangers;

@@ -13,6 +13,7 @@
 
 mod metrics;
 mod model;
+mod redact;
 mod together;
 mod window;
 

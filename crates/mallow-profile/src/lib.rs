@@ -18,6 +18,7 @@ mod mapped;
 mod measure;
 mod metrics;
 mod model;
+mod redact;
 mod region;
 mod suppressions;
 

@@ -19,6 +19,7 @@ mod diff;
 mod flames;
 mod model;
 mod recursion;
+mod redact;
 mod weights;
 
 pub use builder::StacksBuilder;
@@ -30,4 +31,5 @@ pub use model::{
     Address, Location, LocationId, Module, ModuleId, ProcessIndex, Site, StackId, StackNode, Stacks,
 };
 pub use recursion::{FoldedCall, Recursion};
+pub use redact::{base_name, without_folders};
 pub use weights::{Metric, MetricOf, StackProfile, Unit, Weights};

@@ -28,6 +28,9 @@ pub(crate) struct LowExport {
     /// Leave inlined functions out: what they do counts for the function that they were compiled into
     #[arg(long)]
     pub(crate) no_inline: bool,
+    /// Leave out arguments of command lines, folders of all paths, and what is known of the machine
+    #[arg(long)]
+    pub(crate) redact: bool,
     #[command(flatten)]
     pub(crate) expression: LowExpression,
     #[command(flatten)]

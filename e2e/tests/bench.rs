@@ -340,7 +340,7 @@ fn the_map_per_row_is_named_as_the_reason() {
         (program("csv-map-per-row") + " test.csv", program("csv-reused-record") + " test.csv");
     let words = [
         "--max-time",
-        "30s",
+        "8s",
         "--explain",
         "--flamegraph",
         "why.svg",

@@ -14,6 +14,7 @@ use mallow_wire::plan_request::PATH_END;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
 use rustix::net::{SocketFlags, accept_with};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use unseen::UnseenLibrary;
 
@@ -21,8 +22,9 @@ use unseen::UnseenLibrary;
 #[derive(Debug)]
 pub(crate) struct Planner {
     desk: Arc<Mutex<Desk>>,
-    /// Written to when the thread is to end.
-    over: Arc<OwnedFd>,
+    /// Wakes the thread: it is to end, or another thread has accepted connections that it does not poll yet.
+    wake: Arc<OwnedFd>,
+    is_over: Arc<AtomicBool>,
 }
 
 /// The listening socket for requests.
@@ -44,57 +46,71 @@ impl Planner {
     /// only functions that were planned before the start are patched.
     pub(crate) fn start(beside: &PrivateSocket, token: [u8; 16]) -> Option<Planner> {
         let socket = Arc::new(beside.beside(PATH_END)?);
-        let over = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).ok()?);
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?);
         let desk = Desk { socket: Arc::clone(&socket), token, connections: Vec::new(), unseen: Vec::new() };
         let desk = Arc::new(Mutex::new(desk));
-        let (its_desk, its_over) = (Arc::clone(&desk), Arc::clone(&over));
-        let serve = move || serve(&its_desk, &socket, &its_over);
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (its_desk, its_wake, its_end) = (Arc::clone(&desk), Arc::clone(&wake), Arc::clone(&is_over));
+        let serve = move || serve(&its_desk, &socket, &its_wake, &its_end);
         std::thread::Builder::new().name("plans".into()).spawn(serve).ok()?;
-        Some(Planner { desk, over })
+        Some(Planner { desk, wake, is_over })
     }
 
     /// Returns sentences about the libraries of a process, each of them once. Messages that have arrived are
     /// processed first.
     pub(crate) fn unseen_of(&self, pid: u32) -> Vec<String> {
         let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        desk.attend();
+        if desk.attend() {
+            self.wake();
+        }
         desk.unseen.extract_if(.., |library| library.pid == pid).map(|library| library.sentence()).collect()
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.wake, &1u64.to_ne_bytes());
     }
 }
 
 impl Drop for Planner {
     fn drop(&mut self) {
-        let _ = rustix::io::write(&self.over, &1u64.to_ne_bytes());
+        // Without the lock: the thread may be analysing a library.
+        self.is_over.store(true, Ordering::Release);
+        self.wake();
     }
 }
 
 /// Waits for questions until it is over.
-fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, over: &OwnedFd) {
+fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, wake: &OwnedFd, is_over: &AtomicBool) {
     loop {
+        // Before connections are looked at: those that are accepted later wake it again.
+        let _ = rustix::io::read(wake, &mut [0; 8]);
+        if is_over.load(Ordering::Acquire) {
+            return;
+        }
         let sockets: Vec<Arc<OwnedFd>> = {
             let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
             desk.attend();
             desk.connections.iter().map(|connection| Arc::clone(&connection.socket)).collect()
         };
-        let mut polled = vec![PollFd::new(over, PollFlags::IN), PollFd::new(&socket.socket, PollFlags::IN)];
+        let mut polled = vec![PollFd::new(wake, PollFlags::IN), PollFd::new(&socket.socket, PollFlags::IN)];
         polled.extend(sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
-        match poll(&mut polled, None) {
-            Ok(_) if polled[0].revents().is_empty() => {}
-            Err(rustix::io::Errno::INTR) => {}
-            _ => return,
+        if poll(&mut polled, None).is_err_and(|error| error != rustix::io::Errno::INTR) {
+            return;
         }
     }
 }
 
 impl Desk {
-    /// Processes messages that have arrived.
-    fn attend(&mut self) {
+    /// Processes messages that have arrived. Returns whether there are new connections.
+    fn attend(&mut self) -> bool {
+        let mut has_new = false;
         while let Ok(socket) = accept_with(&self.socket.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
             if self.connections.len() == CONNECTIONS_MAX {
                 self.connections.remove(0);
             }
             self.connections.push(Connection::new(socket));
+            has_new = true;
         }
         let (token, unseen) = (self.token, &mut self.unseen);
         self.connections.retain_mut(|connection| {
@@ -106,5 +122,41 @@ impl Desk {
             }
             !heard.is_over
         });
+        has_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_wire::patches::PLAN_VERSION;
+    use mallow_wire::plan_request::PLAN_REQUEST_MAGIC;
+    use rustix::net::{
+        AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketType, connect, recv, send, socket,
+    };
+
+    /// A connection that the collector's own thread accepts, when it reads what has arrived, is polled too. Whether it accepts one in
+    /// the moment between a process's connection and its question is chance, so it is tried many times.
+    #[test]
+    fn a_question_is_answered_whichever_thread_accepted_the_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let session = PrivateSocket::open(folder.path(), "s", "").unwrap();
+        let token = [7; 16];
+        let planner = Planner::start(&session, token).unwrap();
+        let path = session.path.to_str().unwrap().to_owned() + PATH_END;
+        let question =
+            [&PLAN_REQUEST_MAGIC.to_le_bytes()[..], &PLAN_VERSION.to_le_bytes(), &0u32.to_le_bytes(), &token]
+                .concat();
+        for round in 0..2_000 {
+            let asking = socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+            connect(&asking, &SocketAddrUnix::new(&path).unwrap()).unwrap();
+            let _ = planner.unseen_of(1);
+            send(&asking, &question, SendFlags::empty()).unwrap();
+            let mut answered = [PollFd::new(&asking, PollFlags::IN)];
+            let patience = rustix::time::Timespec { tv_sec: 20, tv_nsec: 0 };
+            assert_eq!(poll(&mut answered, Some(&patience)), Ok(1), "no answer in round {round}");
+            let mut reply = [0; 16];
+            assert_eq!(recv(&asking, &mut reply, RecvFlags::empty()).unwrap().0, 16);
+        }
     }
 }

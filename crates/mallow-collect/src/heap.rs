@@ -24,6 +24,8 @@ pub struct HeapMetrics {
     pub recorded_bytes: u64,
     /// How many threads allocated, including those that ran one after another.
     pub threads: u64,
+    /// Whether calls of an allocator in the executable are recorded.
+    pub has_linked_allocator: bool,
 }
 
 /// Which allocator a process's memory comes from.
@@ -62,13 +64,14 @@ impl HeapMetrics {
         self.resident_bytes < MANAGED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
     }
 
-    /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it. An allocator needs some
-    /// memory of its own for each thread: mimalloc 3 more than a MiB.
+    /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it. A linked allocator
+    /// may need memory of its own for each thread: mimalloc 3 more than a MiB. The C library's `malloc` does not.
     pub fn are_explained(&self) -> bool {
         const THREAD_BYTES: u64 = 2 << 20;
         const THREADS_MAX: u64 = 64;
-        let of_threads = self.threads.saturating_sub(1).min(THREADS_MAX) * THREAD_BYTES;
-        self.resident_bytes < UNEXPLAINED_MIN_BYTES + of_threads
+        let threads =
+            if self.has_linked_allocator { self.threads.saturating_sub(1).min(THREADS_MAX) } else { 0 };
+        self.resident_bytes < UNEXPLAINED_MIN_BYTES + threads * THREAD_BYTES
             || self.resident_bytes / 4 <= self.explained_bytes()
     }
 }
@@ -125,7 +128,8 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn of(resident_bytes: u64, recorded_bytes: u64, threads: u64) -> HeapSource {
-        heap_source(&HeapMetrics { resident_bytes, recorded_bytes, threads }, None, None)
+        let metrics = HeapMetrics { resident_bytes, recorded_bytes, threads, has_linked_allocator: false };
+        heap_source(&metrics, None, None)
     }
 
     #[test]
@@ -142,9 +146,22 @@ mod tests {
         assert_eq!(of(100 * MIB, 100 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 13 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 5 * MIB, 1000), HeapSource::Malloc);
-        // What an allocator has for each of five threads.
-        assert_eq!(of(15 * MIB, 0, 5), HeapSource::Malloc);
-        assert_eq!(of(16 * MIB, 0, 5), HeapSource::Unexplained);
+    }
+
+    #[test]
+    fn threads_excuse_only_what_a_linked_allocator_holds_for_them() {
+        let linked = |resident_bytes| {
+            let metrics = HeapMetrics {
+                resident_bytes,
+                threads: 5,
+                has_linked_allocator: true,
+                ..HeapMetrics::default()
+            };
+            heap_source(&metrics, None, None)
+        };
+        assert_eq!((linked(15 * MIB), linked(16 * MIB)), (HeapSource::Malloc, HeapSource::Unexplained));
+        assert_eq!(of(9 * MIB, 0, 5), HeapSource::Unexplained);
+        assert_eq!(of(130 * MIB, 0, 65), HeapSource::Unexplained);
     }
 
     #[test]

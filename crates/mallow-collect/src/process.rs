@@ -393,7 +393,7 @@ impl TracedProcess {
         if let Some(resident) = self.memory.resident() {
             self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
             let recorded_bytes = || self.pairing.fold().totals().peak_bytes;
-            self.memory.look(resident, self.mapping.header(), recorded_bytes);
+            self.memory.look(resident, &self.mapping, recorded_bytes);
         }
     }
 

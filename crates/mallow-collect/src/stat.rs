@@ -133,7 +133,7 @@ impl Counted {
         if let Some(resident) = self.memory.resident() {
             // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
-            self.memory.look(resident, self.mapping.header(), recorded_bytes);
+            self.memory.look(resident, &self.mapping, recorded_bytes);
         }
     }
 

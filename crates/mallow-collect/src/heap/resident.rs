@@ -5,7 +5,6 @@
 
 use super::{Executables, HeapMetrics, HeapSource, Linked, OwnAllocator, UNEXPLAINED_MIN_BYTES, heap_source};
 use crate::mapping::Mapping;
-use mallow_wire::shared::Header;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -92,15 +91,20 @@ impl MemoryWatch {
     }
 
     /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident.
-    pub(crate) fn look(&mut self, resident: Resident, header: &Header, recorded_bytes: impl FnOnce() -> u64) {
-        let start_bytes = header.anonymous_bytes_at_start.load(Ordering::Relaxed);
+    pub(crate) fn look(
+        &mut self,
+        resident: Resident,
+        mapping: &Mapping,
+        recorded_bytes: impl FnOnce() -> u64,
+    ) {
+        let start_bytes = mapping.header().anonymous_bytes_at_start.load(Ordering::Relaxed);
         let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
         let is_new = grown_bytes / 3 * 2 >= self.looked_at_bytes && grown_bytes > self.resident_bytes;
         let is_much = is_new && grown_bytes >= UNEXPLAINED_MIN_BYTES;
         if !is_much {
             return;
         }
-        let metrics = self.metrics_of(grown_bytes, header, recorded_bytes());
+        let metrics = self.metrics_of(grown_bytes, mapping, recorded_bytes());
         let is_runtime = self.runtime.is_some() || self.linked().is_go;
         if if is_runtime { metrics.a_quarter_is_recorded() } else { metrics.are_explained() } {
             return;
@@ -112,11 +116,13 @@ impl MemoryWatch {
         self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
     }
 
-    fn metrics_of(&self, resident_bytes: u64, header: &Header, recorded_bytes: u64) -> HeapMetrics {
+    fn metrics_of(&self, resident_bytes: u64, mapping: &Mapping, recorded_bytes: u64) -> HeapMetrics {
+        let header = mapping.header();
         let threads = header.channels_taken.load(Ordering::Relaxed);
         let at_once = u64::from(header.channels_high.load(Ordering::Relaxed));
         let resident_bytes = resident_bytes.saturating_sub(at_once * THREAD_BYTES);
-        HeapMetrics { resident_bytes, recorded_bytes, threads }
+        let has_linked_allocator = mapping.at_start().patches_made > 0;
+        HeapMetrics { resident_bytes, recorded_bytes, threads, has_linked_allocator }
     }
 
     /// Returns what is known up to now: samples, and what the process stored when it announced its exit.
@@ -131,7 +137,7 @@ impl MemoryWatch {
         let is_known = mapping.at_start().is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
         let at_exit = value(&header.anonymous_bytes_at_exit).saturating_sub(known);
         let at_exit = if is_known { at_exit } else { 0 };
-        self.metrics_of(self.resident_bytes.max(at_exit), header, recorded_bytes)
+        self.metrics_of(self.resident_bytes.max(at_exit), mapping, recorded_bytes)
     }
 
     fn linked(&self) -> Linked {

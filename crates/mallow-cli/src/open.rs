@@ -7,13 +7,13 @@ mod once;
 use crate::args::Viewer;
 use crate::destination::Destination;
 use crate::request::{Export, Open};
+use crate::sources::in_url;
 use crate::{exit_code, export, opening, output};
 use mallow_base::hex;
 use mallow_formats::export::ExportFormat;
 use mallow_query::{AnyFile, Failure};
 use once::{Offer, offer};
 use rustix::rand::{GetRandomFlags, getrandom};
-use std::fmt::Write as _;
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 
@@ -34,8 +34,8 @@ impl Viewer {
     fn page(self, profile: &str) -> String {
         let origin = self.origin();
         match self {
-            Viewer::Firefox => format!("{origin}/from-url/{}", in_url(profile)),
-            Viewer::Speedscope => format!("{origin}/#profileURL={}", in_url(profile)),
+            Viewer::Firefox => format!("{origin}/from-url/{}", in_url(profile.as_bytes(), b"")),
+            Viewer::Speedscope => format!("{origin}/#profileURL={}", in_url(profile.as_bytes(), b"")),
             // It takes the address as it is.
             Viewer::Perfetto => format!("{origin}/#!/?url={profile}"),
         }
@@ -104,18 +104,6 @@ fn exported(viewer: Viewer, mut export: Export) -> Result<Vec<u8>, Failure> {
 fn is_of_memory(file: &std::path::Path) -> Result<bool, Failure> {
     let opened = opening::profile(file, mallow_profile::ReallocAttribution::OwnSite)?;
     Ok(matches!(opened, AnyFile::Heap(_)))
-}
-
-/// As it stands within another address.
-fn in_url(text: &str) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes().fold(String::new(), |mut written, byte| {
-        let _ = match is_plain(byte) {
-            true => write!(written, "{}", char::from(byte)),
-            false => write!(written, "%{byte:02X}"),
-        };
-        written
-    })
 }
 
 #[cfg(test)]

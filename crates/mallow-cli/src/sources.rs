@@ -27,11 +27,18 @@ static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
 /// Has paths shown so from now on.
 pub(crate) fn show_from_here() {
-    let here = std::env::current_dir().ok().filter(|here| here.parent().is_some());
-    let called = std::env::var_os("PWD").map(PathBuf::from).filter(|called| called.is_absolute());
-    let called = called.filter(|called| called.canonicalize().ok() == here && Some(called) != here.as_ref());
-    let _ = FOLDERS.set(here.into_iter().chain(called).collect());
     name_sources_by(named);
+}
+
+/// Looks for the folder when the first path is shown: most commands show none.
+fn folders() -> &'static [PathBuf] {
+    FOLDERS.get_or_init(|| {
+        let here = std::env::current_dir().ok().filter(|here| here.parent().is_some());
+        let called = std::env::var_os("PWD").map(PathBuf::from).filter(|called| called.is_absolute());
+        let called =
+            called.filter(|called| called.canonicalize().ok() == here && Some(called) != here.as_ref());
+        here.into_iter().chain(called).collect()
+    })
 }
 
 fn named(path: &str) -> Option<String> {
@@ -39,8 +46,8 @@ fn named(path: &str) -> Option<String> {
     if let Some(name) = known.names.get(path) {
         return name.clone();
     }
-    let name = FOLDERS.get().and_then(|folders| from_here(path, folders));
-    let file = match (&name, FOLDERS.get().and_then(|folders| folders.first())) {
+    let name = from_here(path, folders());
+    let file = match (&name, folders().first()) {
         (Some(name), Some(here)) => Some(here.join(name)),
         _ => Some(PathBuf::from(path)).filter(|file| file.is_absolute() && file.is_file()),
     };
@@ -98,19 +105,22 @@ fn with_links(line: &str, files: &BTreeMap<String, Option<PathBuf>>) -> String {
         };
         if let Some(Some(path)) = files.get(file) {
             let number = number.map(|number| format!("#{number}")).unwrap_or_default();
-            text += &format!("\x1b]8;;file://{}{number}\x1b\\{place}\x1b]8;;\x1b\\", in_url(path));
+            text += &format!(
+                "\x1b]8;;file://{}{number}\x1b\\{place}\x1b]8;;\x1b\\",
+                in_url(path.as_os_str().as_bytes(), b"/+,=@")
+            );
             rest = &behind[close..];
         }
     }
     text + rest
 }
 
-/// A path as a URL has it.
-fn in_url(path: &Path) -> String {
-    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-._~+,=@".contains(&byte);
+/// A text as a URL has it; `also` are bytes that stay beside letters, digits and `-._~`.
+pub(crate) fn in_url(text: &[u8], also: &[u8]) -> String {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || also.contains(byte);
     let written =
-        |byte: &u8| if is_plain(*byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
-    path.as_os_str().as_bytes().iter().map(written).collect()
+        |byte: &u8| if is_plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") };
+    text.iter().map(written).collect()
 }
 
 #[cfg(test)]

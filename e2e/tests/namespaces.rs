@@ -73,6 +73,7 @@ impl Place {
             2 * CALLS,
             "{namespaces}: {recorded}{report}"
         );
+        assert_eq!(document["complete"], true, "{namespaces}: {recorded}{report}");
         for site in document["sites"].as_array().unwrap() {
             let frames = site["frames"].as_array().unwrap();
             let names: Vec<&str> = frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect();

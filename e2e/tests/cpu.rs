@@ -47,7 +47,7 @@ pub(crate) fn of_function(report: &Value, name: &str) -> (u64, u64) {
 /// Records `shares` into `shares.pb.gz`.
 fn shares(workshop: &Workshop) -> Finished {
     let program = built(workshop, "shares");
-    cpu(workshop, &["-o", "shares.pb.gz", "--", text(&program), "40"]).ended(Exit::Status(7))
+    cpu(workshop, &["-o", "shares.pb.gz", "--", text(&program), "120"]).ended(Exit::Status(7))
 }
 
 #[test]

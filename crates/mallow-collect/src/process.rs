@@ -384,7 +384,7 @@ impl TracedProcess {
 
     /// Reads the log records after unfinished ones that no thread can finish any more.
     fn read_modules_to_the_end(&mut self) {
-        self.stacks.read_scripts_to_the_end(&self.mapping);
+        self.stacks.read_scripts(&self.mapping);
         self.modules.read_to_the_end(&self.mapping);
     }
 

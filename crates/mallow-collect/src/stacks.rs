@@ -172,11 +172,6 @@ impl StackNumbers {
         self.scripts.read(mapping);
     }
 
-    /// The same at the process's end, when nothing is written any more.
-    pub(crate) fn read_scripts_to_the_end(&mut self, mapping: &Mapping) {
-        self.scripts.read_to_the_end(mapping);
-    }
-
     /// Returns how well the interpreter's calls of all pairs of stacks match.
     pub(crate) fn pairs(&self) -> Pairs {
         self.pairs
@@ -276,7 +271,7 @@ mod tests {
     use crate::shared_memory::SharedMemory;
     use mallow_trace::StackNode;
     use mallow_wire::script::{RECORD_CHAIN, RECORD_CODE, RUNTIME_HOTSPOT, script_key};
-    use mallow_wire::shared::{CODES_OFFSET, NODE_COUNT, node_cut, node_key};
+    use mallow_wire::shared::{CODES_OFFSET, NODE_COUNT, UNFILLED, node_cut, node_key};
 
     #[test]
     fn parents_come_before_children_and_each_node_once() {
@@ -348,6 +343,33 @@ mod tests {
         let names = keys.iter().filter_map(|key| stacks.scripts().frame(*key)).map(|frame| frame.function);
         assert_eq!(names.collect::<Vec<_>>(), ["shop.Cart.outer", "shop.Cart.inner"]);
         assert_eq!(stacks.number(15, &mapping), StackId(4), "a stack is never nothing");
+    }
+
+    /// A thread was stopped while it wrote its record; others went on behind it.
+    #[test]
+    fn code_that_is_logged_behind_an_unfinished_record_is_known_when_its_stack_is() {
+        let memory = SharedMemory::new(1);
+        let mut log = Log::default();
+        log.method(1, "outer");
+        let unfinished = log.0.len();
+        log.method(2, "late");
+        log.method(3, "outer");
+        log.chain(4, &[[2, 7], [3, 5]]);
+        let length = u32::from_le_bytes(log.0[unfinished..unfinished + 4].try_into().unwrap());
+        log.0[unfinished..unfinished + 4].copy_from_slice(&(length | UNFILLED).to_le_bytes());
+        log.write(&memory);
+        let key = |code, place| script_key(code, place, false);
+        memory.node(9, key(4, 0), 0);
+        memory.node(10, key(3, 6), 0);
+        let (mapping, mut stacks) = (memory.map(), StackNumbers::default());
+        assert_eq!([9, 10].map(|node| stacks.number(node, &mapping)), [StackId(1), StackId(2)]);
+        let keys: Vec<u64> =
+            stacks.table().nodes_from(0).map(|node| node_key(node.avma, node.exact, 0)).collect();
+        assert_eq!(keys, [key(1, 5), key(2, 7), key(1, 6)]);
+        memory.write(CODES_OFFSET + unfinished, &length.to_le_bytes());
+        stacks.read_scripts(&mapping);
+        let names = keys.iter().filter_map(|key| stacks.scripts().frame(*key)).map(|frame| frame.function);
+        assert_eq!(names.collect::<Vec<_>>(), ["shop.Cart.outer", "shop.Cart.late", "shop.Cart.outer"]);
     }
 
     /// The log of a JVM's code.

@@ -81,7 +81,7 @@ pub trait CodeLog {
         Some((logged(&self.copied(offset, bytes)), offset + bytes))
     }
 
-    /// The offset behind a record that is not filled; none if it is, or none is there. To be asked when nobody fills it any more.
+    /// The offset behind a record that is not filled; none if it is, or none is there.
     fn behind_unfilled(&self, offset: usize) -> Option<usize> {
         let used = self.used();
         if !offset.is_multiple_of(8) || offset + size_of::<u64>() > used {

@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
     offset: usize,
+    /// Records before `offset` that threads have not finished.
+    unfinished: Vec<usize>,
     /// The code of the functions that interpret.
     interpreters: Vec<[u64; 2]>,
     /// What its frames are written in.
@@ -35,6 +37,8 @@ pub struct Scripts {
 
 /// Runtimes of one process. Who logs more is not one of them.
 const RUNTIMES_MAX: usize = 16;
+/// Threads that may be within a record at once. Who leaves more unfinished has what follows read when they are finished.
+const UNFINISHED_MAX: usize = 4096;
 /// Methods that a compiler puts into one another.
 const CHAIN_FRAMES_MAX: usize = 4096;
 /// How many bytes of tables of lines are gone through to name the frames of a process: each table for each of its places.
@@ -47,32 +51,52 @@ impl Scripts {
         (self.offset * 4) as u64
     }
 
-    /// Reads what is new.
+    /// Reads what is new. A thread that is stopped within a record holds up none of those behind it: a stack names code as soon as it is
+    /// published, and is expanded once.
     pub fn read(&mut self, log: &impl CodeLog) {
-        while let Some((logged, next)) = log.code(self.offset) {
-            match logged {
-                Logged::Runtime { runtime, unread: READ, interpreter, .. } => {
-                    if self.interpreters.len() < RUNTIMES_MAX {
-                        self.interpreters.extend(interpreter);
-                    }
-                    self.language = language(runtime);
-                }
-                Logged::Runtime { runtime, version, unread, .. } => {
-                    if self.unread.len() < RUNTIMES_MAX {
-                        self.unread.push((runtime, version, unread));
-                    }
-                }
-                Logged::Code { number, code } if code.runtime == RUNTIME_HOTSPOT => {
-                    self.add_method(number, java_code::method(code));
-                }
-                Logged::Code { number, code } => _ = self.codes.insert(number, Arc::new(code)),
-                Logged::Chain { number, frames } if frames.len() <= CHAIN_FRAMES_MAX => {
-                    _ = self.chains.insert(number, frames.into());
-                }
-                Logged::Chain { .. } => {}
-                Logged::Other => {}
+        for offset in std::mem::take(&mut self.unfinished) {
+            match log.code(offset) {
+                Some((logged, _)) => self.add(logged),
+                None => self.unfinished.push(offset),
             }
-            self.offset = next;
+        }
+        loop {
+            if let Some((logged, next)) = log.code(self.offset) {
+                self.add(logged);
+                self.offset = next;
+            } else if let Some(behind) = log.behind_unfilled(self.offset)
+                && self.unfinished.len() < UNFINISHED_MAX
+            {
+                self.unfinished.push(self.offset);
+                self.offset = behind;
+            } else if log.code(self.offset).is_none() {
+                // It was not finished between the two looks either.
+                return;
+            }
+        }
+    }
+
+    fn add(&mut self, logged: Logged) {
+        match logged {
+            Logged::Runtime { runtime, unread: READ, interpreter, .. } => {
+                if self.interpreters.len() < RUNTIMES_MAX {
+                    self.interpreters.extend(interpreter);
+                }
+                self.language = language(runtime);
+            }
+            Logged::Runtime { runtime, version, unread, .. } => {
+                if self.unread.len() < RUNTIMES_MAX {
+                    self.unread.push((runtime, version, unread));
+                }
+            }
+            Logged::Code { number, code } if code.runtime == RUNTIME_HOTSPOT => {
+                self.add_method(number, java_code::method(code));
+            }
+            Logged::Code { number, code } => _ = self.codes.insert(number, Arc::new(code)),
+            Logged::Chain { number, frames } if frames.len() <= CHAIN_FRAMES_MAX => {
+                _ = self.chains.insert(number, frames.into());
+            }
+            Logged::Chain { .. } | Logged::Other => {}
         }
     }
 
@@ -94,15 +118,6 @@ impl Scripts {
         let shown = frames.iter().filter(|[code, _]| *code != 0);
         let first = |code: u32| self.earlier.get(&code).copied().unwrap_or(code);
         shown.map(|[code, place]| script_key(first(*code), *place, false)).collect()
-    }
-
-    /// Reads what stands behind records that nobody will fill any more, too.
-    pub fn read_to_the_end(&mut self, log: &impl CodeLog) {
-        self.read(log);
-        while let Some(behind) = log.behind_unfilled(self.offset) {
-            self.offset = behind;
-            self.read(log);
-        }
     }
 
     /// The code of the functions that interpret.

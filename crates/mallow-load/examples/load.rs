@@ -1,4 +1,4 @@
-//! The generator on its own, for benchmarks: `load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [threads=N] [rate=R]`.
+//! The generator as a program of its own, for benchmarks: `load ADDRESS CONNECTIONS SECONDS|REQUESTSn [h2] [threads=N] [rate=R]`.
 
 use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The high-water mark of our own memory.
+/// Returns the high-water mark of this process's memory.
 fn resident_bytes_max() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,12 +1,12 @@
-//! Where load goes: addresses as people type them.
+//! Parses the addresses that load is sent to, as people type them.
 
 use crate::{Endpoint, LoadError, Tls, Trust};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Url {
-    /// The address that the host's name stands for.
+    /// The address that the host's name resolves to.
     pub address: SocketAddr,
     /// As the `host` header has it: with the port, unless that is the scheme's own.
     pub host: String,
@@ -16,10 +16,10 @@ pub struct Url {
     pub path: String,
 }
 
-/// The parts of a URL before anything is looked up.
+/// The parts of a URL before the name lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Host and port as they are written; none when the URL is only a path.
+    /// Host and port as written; `None` if the URL is only a path.
     pub(crate) host: Option<String>,
     pub(crate) is_tls: bool,
     pub(crate) path: String,
@@ -29,7 +29,7 @@ const PORT: u16 = 80;
 const TLS_PORT: u16 = 443;
 
 impl Url {
-    /// The server. `name` is whom its certificate has to be for, where that is not the host.
+    /// Returns the server as an endpoint. `name` is the name that its certificate must be valid for, if that is not the host.
     pub fn endpoint(&self, trust: Trust, name: Option<String>) -> Endpoint {
         let host = split_port(&self.host).map_or(self.host.as_str(), |(host, _)| host);
         let name = name.unwrap_or_else(|| host.to_owned());
@@ -38,12 +38,12 @@ impl Url {
     }
 }
 
-/// Reads `http://host:port/path` or `https://…`; the scheme (http), the port (80, 443) and the path (`/`) may be absent. Names are looked up, and
-/// IPv4 is preferred. An address of all interfaces, such as 0.0.0.0, stands for the loopback.
+/// Parses `http://host:port/path` or `https://…`; the scheme (http), the port (80, 443) and the path (`/`) may be
+/// absent. Names are looked up, and IPv4 is preferred. An address of all interfaces, such as 0.0.0.0, is replaced by
+/// the loopback address.
 ///
 /// # Errors
-/// For another scheme, what is no URL, a name that nobody knows, and, unless `allow_remote`, for another
-/// machine's address.
+/// For another scheme, a malformed URL, an unknown name, and, unless `allow_remote`, another machine's address.
 pub fn parse_url(url: &str, allow_remote: bool) -> Result<Url, LoadError> {
     let bad = |what: String| LoadError::BadUrl { url: url.to_owned(), what };
     let parts = parts_of(url).map_err(bad)?;
@@ -61,12 +61,12 @@ enum Unusable {
     Remote,
 }
 
-/// Takes a URL apart; a sentence says what is wrong with it.
+/// Splits a URL into its parts. The error is a sentence.
 pub(crate) fn parts_of(url: &str) -> Result<Parts, String> {
     let (rest, is_tls) = match url.split_once("://") {
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (rest, false),
         Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (rest, true),
-        // Only what stands before a path is a scheme: `/go?to=http://here` has none.
+        // Only text before the first path separator can be a scheme: `/go?to=http://here` has none.
         Some((scheme, _)) if !scheme.contains(['/', '?', '#']) => {
             return Err(format!("'{scheme}' is no scheme that is spoken here; http and https are"));
         }
@@ -89,7 +89,7 @@ pub(crate) fn parts_of(url: &str) -> Result<Parts, String> {
     Ok(Parts { host: Some(host_of(authority, default)?), is_tls, path })
 }
 
-/// Host and port, without the port that goes without saying.
+/// Returns host and port, without the port if it is the scheme's default.
 fn host_of(authority: &str, default: u16) -> Result<String, String> {
     let (name, port) = split_port(authority)?;
     let port = port.unwrap_or(default);
@@ -111,8 +111,8 @@ fn split_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     }
 }
 
-/// Path and query as a request line can have them: what is no ASCII is written in percents (RFC 3986, section 2.1), and
-/// what stands behind `#`, which is not the server's business, is left out.
+/// Returns path and query as a request line may contain them: characters outside ASCII are percent-encoded (RFC 3986,
+/// section 2.1), and the fragment (`#…`), which is not sent to servers, is left out.
 pub(crate) fn path_of(text: &str) -> Result<String, String> {
     let text = text.split('#').next().unwrap_or("");
     let mut path = String::with_capacity(text.len() + 1);

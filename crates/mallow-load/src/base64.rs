@@ -1,6 +1,6 @@
-//! Bodies written in base64 (RFC 4648, section 4; blanks and missing padding are forgiven).
+//! Decodes base64 (RFC 4648, section 4); blanks and missing padding are accepted.
 
-/// The bytes; none when there is something else in `text`.
+/// Returns the bytes, or `None` if `text` contains anything else.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut count) = (0_u32, 0_u32);
@@ -27,7 +27,7 @@ pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
             bits &= (1 << count) - 1;
         }
     }
-    // Six bits alone are no byte, and no bit is left over.
+    // Six bits alone are not a byte, and no bit may be left over.
     (count < 6 && bits == 0).then_some(bytes)
 }
 

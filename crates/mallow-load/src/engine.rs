@@ -1,4 +1,4 @@
-//! What happens on a generator's threads, from the plan of a run down to the bytes of a connection.
+//! The code of a generator's threads, from the plan of a run down to the bytes of a connection.
 
 pub(crate) mod cause;
 pub(crate) mod connector;

@@ -1,8 +1,8 @@
-//! Why there is no load.
+//! Errors of this crate.
 
 use std::path::PathBuf;
 
-/// Why a load cannot be made.
+/// Why a load cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A file with targets cannot be read.
@@ -13,7 +13,7 @@ pub enum LoadError {
         /// The system's reason.
         cause: std::io::Error,
     },
-    /// A line of it makes no sense.
+    /// A line of it is invalid.
     #[error("'{}', line {line}: {what}", path.display())]
     BadLine {
         /// The file.
@@ -23,18 +23,18 @@ pub enum LoadError {
         /// A sentence.
         what: String,
     },
-    /// There is nothing to ask for.
+    /// There is nothing to request.
     #[error("'{}' holds no request: {hint}", path.display())]
     NoTargets {
         /// The file.
         path: PathBuf,
-        /// What would help.
+        /// How to fix it.
         hint: &'static str,
     },
     /// An address that cannot be used.
     #[error("'{url}' cannot be loaded: {what}")]
     BadUrl {
-        /// As it was given.
+        /// As given.
         url: String,
         /// A sentence.
         what: String,
@@ -45,13 +45,13 @@ pub enum LoadError {
         /// The host.
         host: String,
     },
-    /// A load that makes no sense.
+    /// An invalid load.
     #[error("this load cannot be made: {what}")]
     BadLoad {
         /// A sentence.
         what: String,
     },
-    /// A file of certificates that cannot be used.
+    /// A certificate file that cannot be used.
     #[error("'{}' cannot be used as an authority: {what}", path.display())]
     BadAuthority {
         /// The file.
@@ -59,7 +59,7 @@ pub enum LoadError {
         /// A sentence.
         what: String,
     },
-    /// There is no TLS with a server.
+    /// TLS with a server failed.
     #[error("there is no TLS with {endpoint}: {what}")]
     NoTls {
         /// The server.
@@ -72,13 +72,13 @@ pub enum LoadError {
     NoAnswer {
         /// The server.
         endpoint: String,
-        /// Why, in some words.
+        /// Why, in a few words.
         what: String,
     },
-    /// The generator cannot work.
+    /// The generator itself failed.
     #[error("the load generator cannot {what}: {cause}")]
     System {
-        /// What it wanted to do.
+        /// What it tried to do.
         what: &'static str,
         /// The system's reason.
         cause: std::io::Error,

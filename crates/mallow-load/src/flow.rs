@@ -1,7 +1,7 @@
-//! Flows: requests that one user makes one after the other, with values that are taken from answers and put into later requests.
+//! Flows: requests that one user sends in sequence, with values that are extracted from responses and inserted into later requests.
 //!
-//! A flow is checked whole when it is read: a value that nothing before has taken, a pattern that is none and a path without a slash are told with
-//! their line, and not by the server.
+//! A flow is checked completely when it is read: an unknown value, an invalid pattern or a path without a slash is
+//! reported with its line, before any request is sent.
 
 mod raw;
 mod take;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub(crate) use take::{Take, Taken};
 pub(crate) use text::Text;
 
-/// Somebody wrote it by hand.
+/// A flow is written by hand, so a larger file is refused.
 const FLOW_BYTES_MAX: u64 = 1 << 20;
 
 /// The values that every flow has: the number of the virtual user, and that of its pass through the flow, both from 1 on.
@@ -28,13 +28,13 @@ pub(crate) const GIVEN: [&str; 2] = ["user", "pass"];
 #[derive(Clone, Debug)]
 pub struct Flow {
     pub(crate) steps: Vec<Step>,
-    /// How many values there are, those of [`GIVEN`] first.
+    /// The number of values, those of [`GIVEN`] first.
     pub(crate) values: usize,
-    /// What every request has beside its own.
+    /// The headers that every request has, in addition to its own.
     pub(crate) headers: HeaderMap,
 }
 
-/// One request of a flow, and what is taken from its answer.
+/// One request of a flow, and what is extracted from its response.
 #[derive(Clone, Debug)]
 pub(crate) struct Step {
     pub(crate) name: String,
@@ -43,12 +43,12 @@ pub(crate) struct Step {
     pub(crate) headers: Vec<(HeaderName, Text)>,
     pub(crate) body: Text,
     pub(crate) takes: Vec<Take>,
-    /// How it is counted when its request cannot be sent.
+    /// The name of the failure if its request cannot be sent.
     pub(crate) unsendable: Arc<str>,
 }
 
 impl Flow {
-    /// The same with headers that every request has, unless it has them itself.
+    /// Returns the same flow with headers that every request has, unless it sets them itself.
     #[must_use]
     pub fn with_headers(self, headers: HeaderMap) -> Flow {
         Flow { headers, ..self }
@@ -63,7 +63,7 @@ impl Flow {
 /// Reads a flow from a file.
 ///
 /// # Errors
-/// When it cannot be read, holds no step, or has a line that makes no sense.
+/// If it cannot be read, has no step, or has an invalid line.
 pub fn read_flow(path: &Path) -> Result<Flow, LoadError> {
     let cannot = |cause| LoadError::CannotRead { path: path.to_owned(), cause };
     let mut text = String::new();
@@ -76,7 +76,7 @@ pub fn read_flow(path: &Path) -> Result<Flow, LoadError> {
     parse_flow(&text, path)
 }
 
-/// The same of a text that was read already; `path` is what errors call it.
+/// Parses a flow from text; `path` names it in errors.
 ///
 /// # Errors
 /// As [`read_flow`].

@@ -1,8 +1,8 @@
-//! The threads that ask.
+//! The generator and its threads.
 //!
-//! A generator's threads live from its start to its end. Each has a runtime of its own on which its share of the
-//! connections lives; no connection ever moves to another thread, so that nothing is stolen and nothing is locked on
-//! the way of a request. Between two runs they wait with their connections open.
+//! The threads live as long as the generator. Each has a runtime of its own, which owns its share of the connections.
+//! No connection moves to another thread, so a request needs neither locks nor work stealing. Between two runs they
+//! wait with their connections open.
 
 use crate::engine::plan::Plan;
 use crate::engine::setup::Setup;
@@ -22,13 +22,13 @@ pub struct Generator {
     connections: u32,
     protocol: Protocol,
     rate: Option<f64>,
-    /// The end of the list when targets are asked for once.
+    /// The length of the list, if targets are requested once.
     requests_max: Option<u64>,
     threads: Vec<WorkerThread>,
     stopped: Arc<AtomicBool>,
 }
 
-/// A thread, as the one that started it sees it.
+/// The handle of a thread.
 #[derive(Debug)]
 struct WorkerThread {
     commands: UnboundedSender<Command>,
@@ -36,19 +36,20 @@ struct WorkerThread {
 }
 
 impl Generator {
-    /// Looks at a load before there is a server.
+    /// Checks a load before there is a server.
     ///
     /// # Errors
-    /// When it makes no sense (no target, no connection, a path or a host that cannot be sent), or a file of certificates cannot be used.
+    /// If it is invalid (no target, no connection, a path or a host that cannot be sent), or a certificate file
+    /// cannot be used.
     pub fn check(load: &Load) -> Result<(), LoadError> {
         Setup::of(load, load.protocol.unwrap_or(Protocol::Http1), 1).map(drop)
     }
 
-    /// Starts the threads. Nothing is asked yet; but where TLS is spoken a handshake tells that it is, and which protocol the
-    /// server chooses.
+    /// Starts the threads. No request is sent yet; but with TLS, a handshake checks that the server uses it, and
+    /// finds out which protocol it chooses.
     ///
     /// # Errors
-    /// Those of [`Generator::check`], no TLS with the server, or a thread that the system refuses.
+    /// Those of [`Generator::check`], a failed TLS handshake, or a thread that the system refuses to create.
     pub fn start(load: Load) -> Result<Generator, LoadError> {
         Generator::check(&load)?;
         let protocol = negotiate(&load.endpoint, load.protocol, load.timeout)?;
@@ -70,11 +71,11 @@ impl Generator {
         })
     }
 
-    /// Sends load and waits until every request is over. `connections`, when given, stands for the load's own number
-    /// in this run.
+    /// Sends load and waits until every request is over. `connections`, if given, replaces the load's own number in
+    /// this run.
     ///
-    /// A run of [`Amount::Requests`] sends exactly so many. One of [`Amount::Duration`] begins none after its end and
-    /// waits for those that are under way. Connections stay open afterwards, if they are kept at all.
+    /// A run of [`Amount::Requests`] sends exactly that number. One of [`Amount::Duration`] starts no request after
+    /// its end and waits for those in flight. Connections stay open afterwards, if they are kept at all.
     pub fn run(&mut self, amount: Amount, connections: Option<u32>) -> Metrics {
         let connections = connections.unwrap_or(self.connections).max(1);
         let plan =
@@ -88,25 +89,25 @@ impl Generator {
         Stats::metrics(&tallies.into_iter().collect::<Vec<Stats>>())
     }
 
-    /// How requests travel.
+    /// Returns the protocol of the requests.
     pub fn protocol(&self) -> Protocol {
         self.protocol
     }
 
-    /// What another thread sets to true to end the run under way before its time, and every later one: no request begins
-    /// any more; those under way are waited for a second longer, and then given up and not counted.
+    /// Returns a flag that another thread can set to end the current run early, and every later one: no request
+    /// starts any more; those in flight get another second, and are then abandoned and not counted.
     pub fn stopper(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.stopped)
     }
 
-    /// Closes every connection, and waits until that is done. The next run opens new ones.
+    /// Closes every connection, and waits until they are closed. The next run opens new ones.
     pub fn close(&mut self) {
         let (done, all) = mpsc::channel::<()>();
         for thread in &self.threads {
             let _ = thread.commands.send(Command::Close(done.clone()));
         }
         drop(done);
-        // Ends when the last thread has let go of its end.
+        // Ends when the last thread has dropped its sender.
         let _ = all.into_iter().count();
     }
 }
@@ -127,7 +128,7 @@ impl WorkerThread {
 impl Drop for Generator {
     fn drop(&mut self) {
         for thread in &mut self.threads {
-            // Without a sender the thread's list of commands ends, and with it the thread.
+            // Dropping the sender ends the thread's loop of commands, and with it the thread.
             thread.commands = tokio::sync::mpsc::unbounded_channel().0;
         }
         for thread in &mut self.threads {

@@ -1,6 +1,6 @@
-//! Lines of a text, as errors name them.
+//! Line numbers for error messages.
 
-/// The line of a position, counted from 1.
+/// Returns the line of a position, counted from 1.
 pub(crate) fn line_of(bytes: &[u8], position: usize) -> usize {
     1 + bytes[..position].iter().filter(|byte| **byte == b'\n').count()
 }

@@ -1,4 +1,4 @@
-//! Files that say what to ask: lists of URLs as siege and vegeta have them, and logs of what was asked before.
+//! Files that list requests: URL lists in siege's and vegeta's formats, and access logs.
 
 mod log;
 mod origin;
@@ -12,28 +12,28 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-/// A list of URLs is read whole; one beyond this is no list that somebody wrote.
+/// A URL list is read into memory; a larger file is refused.
 const LIST_BYTES_MAX: u64 = 256 << 20;
 
-/// What a file asks for.
+/// The contents of such a file.
 #[derive(Clone, Debug, Default)]
 pub struct UrlFile {
-    /// The requests, in the order of the file, or those of a log by how often they occur.
+    /// The requests, in the order of the file, or those of a log by frequency.
     pub targets: Vec<Target>,
-    /// Where they go; none when the file names no host.
+    /// The server; `None` if the file names no host.
     pub base: Option<Url>,
-    /// What the reader of the result should know, as sentences.
+    /// Notes for the user, as sentences.
     pub notes: Vec<String>,
 }
 
-/// Reads a list of URLs: siege's `urls.txt`, or vegeta's targets in either format. `base`, when given, stands for
-/// every host in it.
+/// Reads a list of URLs: siege's `urls.txt`, or vegeta's targets in either format. `base`, if given, replaces every
+/// host in it.
 ///
-/// Bodies that it takes from files are looked for beside the list first, then in the current folder.
+/// Body files are searched beside the list first, then in the current folder.
 ///
 /// # Errors
-/// When the file or one that it names cannot be read, holds nothing, or has a line that makes no sense, and, without a
-/// base, when it names more than one host or one that may not be loaded.
+/// If the file or one that it names cannot be read, is empty, or has an invalid line, and, without a base, if it
+/// names more than one host or one that may not be loaded.
 pub fn read_urls(path: &Path, base: Option<&Url>, allow_remote: bool) -> Result<UrlFile, LoadError> {
     let cannot = |cause| LoadError::CannotRead { path: path.to_owned(), cause };
     let mut bytes = Vec::new();
@@ -56,7 +56,7 @@ pub fn read_urls(path: &Path, base: Option<&Url>, allow_remote: bool) -> Result<
     })
 }
 
-/// The same of a text that was read already; `attach` reads a file that it names.
+/// Parses a list of URLs from text; `attach` reads a file that it names.
 ///
 /// # Errors
 /// As [`read_urls`].
@@ -84,17 +84,17 @@ pub fn parse_urls(
     Ok(UrlFile { targets, base: origin.base(), notes: Vec::new() })
 }
 
-/// Reads a web server's log in the common or the combined format, or as JSON lines, and weighs each request by how
-/// often it occurs. Only what reads is taken, GET and HEAD, unless `all_methods`: a log has no bodies.
+/// Reads a web server's log in the common or the combined format, or as JSON lines, and weighs each request by its
+/// frequency. Only GET and HEAD are used, unless `all_methods`: a log has no bodies.
 ///
 /// # Errors
-/// When the file cannot be read or holds no request.
+/// If the file cannot be read or holds no request.
 pub fn read_access_log(path: &Path, all_methods: bool) -> Result<UrlFile, LoadError> {
     let file = File::open(path).map_err(|cause| LoadError::CannotRead { path: path.to_owned(), cause })?;
     parse_access_log(BufReader::with_capacity(1 << 16, file), path, all_methods)
 }
 
-/// The same of anything that can be read line by line.
+/// Parses an access log from any reader.
 ///
 /// # Errors
 /// As [`read_access_log`].

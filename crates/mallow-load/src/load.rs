@@ -1,4 +1,4 @@
-//! What is asked of a server, and how.
+//! What is sent to a server, and how.
 
 use crate::{Endpoint, Flow};
 use bytes::Bytes;
@@ -12,16 +12,16 @@ pub struct Target {
     pub method: Method,
     /// Path and query, such as `/hello/you?a=1`.
     pub path: String,
-    /// Headers beside `host`.
+    /// Headers in addition to `host`.
     pub headers: HeaderMap,
     /// The body; empty for none.
     pub body: Bytes,
-    /// How often it is asked for, relative to the others.
+    /// How often it is requested, relative to the others.
     pub weight: u32,
 }
 
 impl Target {
-    /// A GET without headers of its own.
+    /// Returns a GET without headers of its own.
     pub fn get(path: &str) -> Target {
         Target {
             method: Method::GET,
@@ -33,57 +33,57 @@ impl Target {
     }
 }
 
-/// In what order targets are asked for.
+/// The order in which targets are requested.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// As they stand, over and over, each as often as its weight says; every connection begins at another one.
+    /// In their order, repeatedly, each as often as its weight; every connection starts at a different one.
     #[default]
     Sequential,
-    /// By chance, with this seed.
+    /// Random, with this seed.
     Random(u64),
-    /// As they stand, once.
+    /// In their order, once.
     Once,
 }
 
-/// How requests travel.
+/// The protocol of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1.
     Http1,
-    /// HTTP/2; without TLS without a negotiation (prior knowledge).
+    /// HTTP/2; without TLS it is not negotiated (prior knowledge).
     Http2,
 }
 
 /// A load.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Where it goes.
+    /// The server.
     pub endpoint: Endpoint,
-    /// What is asked; at least one, where there is no flow.
+    /// The requests; at least one, unless there is a flow.
     pub targets: Vec<Target>,
-    /// In what order.
+    /// The order of the targets.
     pub order: Order,
-    /// What each connection asks for in the place of the targets, one request after the other; none for the targets.
+    /// The flow that each connection executes instead of the targets, one request after the other.
     pub flow: Option<Flow>,
-    /// How requests travel; none for what the server chooses: with TLS it is offered both (ALPN), without it is HTTP/1.1.
+    /// The protocol; `None` for what the server chooses: with TLS both are offered (ALPN), without TLS it is HTTP/1.1.
     pub protocol: Option<Protocol>,
-    /// Requests under way at once; over HTTP/1.1 each has a connection of its own.
+    /// Concurrent requests; over HTTP/1.1 each has a connection of its own.
     pub connections: u32,
     /// Keep connections open between requests.
     pub keep_alive: bool,
-    /// Requests a second over all connections on a fixed schedule; none for as many as the server answers.
+    /// Requests a second over all connections on a fixed schedule (open loop); `None` for as many as the server answers.
     pub rate: Option<f64>,
-    /// How long an answer may take before it counts as an error.
+    /// How long a response may take before it counts as an error.
     pub timeout: Duration,
-    /// Threads of the generator; none for one for each processor that we may use.
+    /// Threads of the generator; `None` for one for each processor that we may use.
     pub threads: Option<u32>,
 }
 
-/// How long a run is.
+/// The length of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Amount {
-    /// Exactly so many requests.
+    /// Exactly this number of requests.
     Requests(u64),
-    /// As many as begin within this time.
+    /// As many as start within this time.
     Duration(Duration),
 }

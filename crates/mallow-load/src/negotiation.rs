@@ -1,4 +1,4 @@
-//! What a server speaks: it is asked by a handshake, before anything else is asked of it.
+//! Finds out which protocol a server uses: a handshake negotiates it before the first request.
 
 use crate::engine::connector::{Connector, OpenError};
 use crate::engine::http1::GOODBYE_MAX;
@@ -7,10 +7,11 @@ use crate::{Endpoint, LoadError, Protocol};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
-/// What a server speaks. With TLS it is asked, by a handshake and nothing more; `wanted` is all that is then offered.
+/// Returns the protocol that a server uses. With TLS it is negotiated by a handshake and nothing more; `wanted`, if
+/// given, is all that is offered.
 ///
 /// # Errors
-/// When it does not answer in time, its certificate does not do, or it does not speak what is wanted.
+/// If the server does not respond in time, its certificate is not valid, or it does not support `wanted`.
 pub(crate) fn negotiate(
     endpoint: &Endpoint,
     wanted: Option<Protocol>,
@@ -25,7 +26,7 @@ pub(crate) fn negotiate(
     let handshake = async {
         let mut opened = connector.open().await?;
         let chosen = opened.chosen.unwrap_or(Protocol::Http1);
-        // A goodbye, and the other one's: what is left unread would break the connection off.
+        // Shut down in both directions: unread data would reset the connection.
         let goodbye = async {
             opened.stream.shutdown().await?;
             tokio::io::copy(&mut opened.stream, &mut tokio::io::sink()).await

@@ -1,8 +1,7 @@
-//! What other load generators print, read for counts and times.
+//! Parses the output of other load generators for counts and times.
 //!
-//! Each tool has a file of its own. They read the summary that people read, because that is what a command prints that
-//! somebody already has; where a tool can write JSON, that is understood as well. No metric is guessed: what a tool
-//! does not tell is absent.
+//! Each tool has a file of its own. They parse the summary for people, because that is what existing commands print;
+//! if a tool can write JSON, that is parsed as well. No metric is guessed: what a tool does not report is absent.
 
 mod ab;
 mod hey;
@@ -15,54 +14,54 @@ mod wrk;
 
 use serde_json::Value;
 
-/// What a load generator said of its run.
+/// What a load generator reported of its run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct External {
     /// `hey`, `wrk`, `siege`, `ab`, `oha` or `vegeta`.
     pub tool: &'static str,
-    /// Requests sent, failed ones included; none when it does not say.
+    /// Requests sent, failed ones included; `None` if it does not say.
     pub requests: Option<u64>,
-    /// Requests that got no answer, or one with a status of 400 or above.
+    /// Requests that got no response, or one with a status of 400 or above.
     pub failed: u64,
-    /// How long it took.
+    /// The duration of the run.
     pub seconds: Option<f64>,
-    /// Requests a second, as the tool has it.
+    /// Requests a second, as the tool computes it.
     pub rate: Option<f64>,
-    /// Its latencies; none when it tells none at all.
+    /// Its latencies; `None` if it reports none at all.
     pub latency: Option<ExternalLatency>,
 }
 
-/// Latencies in microseconds, as far as a tool tells them.
+/// Latencies in microseconds, as far as a tool reports them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExternalLatency {
     /// The median.
     pub p50_us: Option<u64>,
-    /// 90 of 100 are not above.
+    /// The 90th percentile.
     pub p90_us: Option<u64>,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99_us: Option<u64>,
-    /// 999 of 1,000.
+    /// The 99.9th percentile.
     pub p999_us: Option<u64>,
     /// The true maximum.
     pub worst_us: Option<u64>,
 }
 
 impl External {
-    /// Requests that were answered with a status below 400.
+    /// Returns the number of responses with a status below 400.
     pub fn succeeded(&self) -> Option<u64> {
         self.requests.map(|requests| requests.saturating_sub(self.failed))
     }
 }
 
 impl ExternalLatency {
-    /// None where nothing is known.
+    /// Returns `None` if nothing is known.
     fn known(self) -> Option<ExternalLatency> {
         (self != ExternalLatency::default()).then_some(self)
     }
 }
 
-/// Finds the summary of a load generator in what a command printed, whatever stands around it. None when there is
-/// none that we know.
+/// Finds the summary of a load generator in the output of a command, which may contain other text. Returns `None` if
+/// there is no known summary.
 pub fn read(output: &str) -> Option<External> {
     hey::read(output)
         .or_else(|| wrk::read(output))
@@ -76,7 +75,7 @@ fn of_json(object: &Value) -> Option<External> {
     siege::read_json(object).or_else(|| oha::read_json(object)).or_else(|| vegeta::read_json(object))
 }
 
-/// The JSON objects that begin at the beginning of a line.
+/// Returns the JSON objects that begin at the beginning of a line.
 fn objects(output: &str) -> impl Iterator<Item = Value> + '_ {
     let starts = output.match_indices('{').map(|(at, _)| at);
     let mut read_until = 0;

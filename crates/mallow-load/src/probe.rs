@@ -1,21 +1,21 @@
-//! What is asked of a server beside a load: whether it can be reached as it is to be, and whether it answers.
+//! Single checks of a server apart from a load: whether the endpoint is valid, and whether the server responds.
 
 use crate::engine::connector::Connector;
 use crate::{Amount, Endpoint, Generator, Load, LoadError, Order, Protocol, Target};
 use std::time::Duration;
 
-/// Looks at an endpoint before there is a server.
+/// Checks an endpoint before there is a server.
 ///
 /// # Errors
-/// When the certificates' file or the name cannot be used.
+/// If the certificate file or the name cannot be used.
 pub fn check_endpoint(endpoint: &Endpoint) -> Result<(), LoadError> {
     Connector::new(endpoint, None).map(drop)
 }
 
-/// The status of a GET, over a connection of its own.
+/// Returns the status of a GET, over a connection of its own.
 ///
 /// # Errors
-/// When there is no answer.
+/// If there is no response.
 pub fn status_of(
     endpoint: &Endpoint,
     protocol: Option<Protocol>,

@@ -1,7 +1,7 @@
-//! TLS: whom it is spoken with, and what is made of a certificate.
+//! TLS: which servers are trusted, and how certificates are verified.
 //!
-//! What a certificate has to be is rustls's business. Ours is which authorities count ([`Trust`]), the one exception that
-//! people expect ([`verifier`]), and that every refusal is a sentence with a cure ([`words`]).
+//! rustls verifies certificates. This module decides which authorities count ([`Trust`]), makes the one exception
+//! that people expect ([`verifier`]), and turns every refusal into a sentence with a cure ([`words`]).
 
 mod verifier;
 pub(crate) mod words;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use verifier::{Anybody, GivenOrSigned};
 
-/// Whose certificates are good.
+/// Which certificates are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Trust {
     /// Those that an authority of this system has signed.
@@ -22,27 +22,27 @@ pub enum Trust {
     System,
     /// Those in this PEM file, and those that one of them has signed.
     File(PathBuf),
-    /// Everybody's: nothing is looked at.
+    /// All: nothing is verified.
     Anybody,
 }
 
-/// How one speaks TLS with a server.
+/// The TLS settings for a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
-    /// Whose certificate is good.
+    /// Which certificates are trusted.
     pub trust: Trust,
-    /// Whom it has to be for: a name, which is also told to the server (SNI), or an address.
+    /// The name that the certificate must be valid for, which is also sent to the server (SNI), or an address.
     pub name: String,
 }
 
-/// The protocols that are offered (ALPN), the dearest first.
+/// The protocols that are offered (ALPN), in order of preference.
 pub(crate) type Offer = &'static [&'static [u8]];
 
 impl Tls {
-    /// The name as TLS has it.
+    /// Returns the name in rustls's type.
     ///
     /// # Errors
-    /// When it is neither a name nor an address.
+    /// If it is neither a name nor an address.
     pub(crate) fn server_name(&self) -> Result<ServerName<'static>, LoadError> {
         let name = self.name.trim_start_matches('[').trim_end_matches(']');
         ServerName::try_from(name.to_owned()).map_err(|_| LoadError::BadLoad {
@@ -51,7 +51,7 @@ impl Tls {
     }
 
     /// # Errors
-    /// When the file of authorities cannot be used.
+    /// If the file of authorities cannot be used.
     pub(crate) fn config(&self, offer: Offer) -> Result<ClientConfig, LoadError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -72,7 +72,7 @@ impl Tls {
     }
 }
 
-/// The system's authorities. Where there are none nobody is trusted, which is said of the certificate at hand.
+/// Returns the system's authorities. If there are none, nothing is trusted, and the error about the certificate says so.
 fn of_system() -> RootCertStore {
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

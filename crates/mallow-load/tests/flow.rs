@@ -1,4 +1,4 @@
-//! Flows against a server that hands out values and wants them back.
+//! Flows against a server that issues values and requires them in later requests.
 
 use crate::server::{Reply, Seen, Server};
 use mallow_load::{Amount, Endpoint, Flow, Generator, Load, Order, Protocol, parse_flow};
@@ -42,7 +42,7 @@ fn load(server: &Server, connections: u32, flow: Flow) -> Load {
     }
 }
 
-/// Hands out a token and a cookie for each login, and wants both back.
+/// Issues a token and a cookie for each login, and requires both later.
 fn session(seen: &Seen) -> Reply {
     let body = String::from_utf8_lossy(&seen.body).into_owned();
     let header = |name: &str| seen.headers.get(name).cloned().unwrap_or_default();
@@ -65,7 +65,7 @@ fn session(seen: &Seen) -> Reply {
 fn a_user_brings_back_what_it_was_given_and_begins_each_pass_anew() {
     let server = Server::start(session);
     let mut generator = Generator::start(load(&server, 1, flow(LOGIN))).unwrap();
-    // The run ends in the midst of a pass, which the next one goes on with.
+    // The run ends in the middle of a pass, and the next one continues it.
     let first = generator.run(Amount::Requests(5), None);
     let second = generator.run(Amount::Requests(1), None);
     assert_eq!((first.succeeded, first.failed(), second.succeeded), (5, 0, 1), "{first:?}");
@@ -122,7 +122,7 @@ fn an_answer_without_the_value_is_counted_by_its_own_name_and_the_pass_begins_an
     );
 }
 
-/// A status says itself that something failed.
+/// A status is already reported as a failure.
 #[test]
 fn a_refused_login_is_a_status_and_not_a_missing_value() {
     let server = Server::start(|_| Reply::Answer(401, "no"));

@@ -1,4 +1,4 @@
-//! The generator against servers that count.
+//! The generator against servers that count requests.
 
 use crate::server::{Reply, Server};
 use mallow_load::{Amount, Endpoint, Generator, Load, LoadError, Order, Protocol, Target};
@@ -50,7 +50,7 @@ fn exactly_so_many_requests_are_sent_over_so_many_connections() {
     assert!(metrics.generator_busy > 0.0 && metrics.generator_busy <= 1.0, "{}", metrics.generator_busy);
 }
 
-/// The kernel delays an acknowledgement by 40 ms at the least. Where half of the answers came sooner, nobody waited for one.
+/// The kernel delays an acknowledgement by at least 40 ms. If half of the responses came sooner, none waited for one.
 #[test]
 fn an_answer_in_two_pieces_waits_for_no_delayed_acknowledgement() {
     let server = Server::start(|_| Reply::TwoPieces);
@@ -173,7 +173,7 @@ fn who_does_not_answer_in_time_is_given_up() {
     assert_eq!((metrics.requests, metrics.succeeded), (4, 2));
     assert_eq!(metrics.failures, failures(&[("timeout", 2)]));
     assert!(metrics.latency.worst_us >= 150_000 && metrics.elapsed < ms(3000), "{metrics:?}");
-    // The late answer to one request must not be taken for that to the next.
+    // The late response to one request must not be read as that to the next.
     assert_eq!(server.connections(), 3);
 }
 
@@ -227,7 +227,7 @@ fn no_request_begins_after_the_end_and_those_under_way_are_waited_for() {
     let server = Server::start(|_| Reply::Late(ms(120)));
     let mut generator = Generator::start(load(server.address, 3)).unwrap();
     let metrics = generator.run(Amount::Duration(ms(300)), None);
-    // Begun after 0, at least 120 and at least 240 ms; the last of them end after 360 at the earliest.
+    // They start after 0, at least 120 and at least 240 ms, so the last of them end after at least 360 ms.
     assert_eq!((metrics.requests, server.requests()), (metrics.succeeded, metrics.requests as usize));
     assert!(metrics.requests <= 9, "{}", metrics.requests);
     assert!(metrics.elapsed >= ms(240), "{:?}", metrics.elapsed);
@@ -252,8 +252,9 @@ fn a_stall_holds_up_all_that_was_due_meanwhile() {
     let metrics = Generator::start(load).unwrap().run(Amount::Requests(300), None);
     assert_eq!(metrics.succeeded, 300);
     let (raw, corrected) = (metrics.latency, metrics.corrected.unwrap());
-    // A request that was due k ms after the stalled one has waited for at least 100 - k ms: the third worst of 300, the
-    // 99th percentile, for 98 or, as the timer is set in whole milliseconds, 97. Only one request was slow by itself.
+    // A request that was due k ms after the stalled one has waited for at least 100 - k ms. So the third worst of
+    // 300, the 99th percentile, has waited for 98 ms, or, as the timer has whole milliseconds, 97. Only one request
+    // was slow by itself.
     assert!(corrected.p99_us >= 96_000, "{corrected:?}");
     assert!(corrected.p90_us >= 69_000, "{corrected:?}");
     assert!(raw.worst_us >= 100_000 && raw.p99_us < corrected.p99_us, "{raw:?} {corrected:?}");
@@ -263,7 +264,7 @@ fn a_stall_holds_up_all_that_was_due_meanwhile() {
 #[test]
 fn a_run_that_is_stopped_waits_a_second_and_no_longer() {
     let server = Server::start(|request| {
-        // Twenty come at once, the others later than anybody waits.
+        // The first twenty come at once, the others after the timeout.
         if request.number < 20 { Reply::Answer(200, "") } else { Reply::Late(Duration::from_secs(20)) }
     });
     let mut generator = Generator::start(load(server.address, 4)).unwrap();

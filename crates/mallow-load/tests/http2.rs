@@ -28,7 +28,7 @@ struct Server {
 }
 
 impl Server {
-    /// A server that says goodbye on a connection when it has begun so many requests on it.
+    /// Starts a server that closes a connection with GOAWAY after this number of requests.
     fn start(requests_max: u64) -> Server {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();

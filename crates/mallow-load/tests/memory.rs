@@ -1,4 +1,4 @@
-//! The generator's memory does not grow with what it sends. Alone in its process, because it measures that.
+//! The generator's memory does not grow with the number of requests. This test is alone in its process, because it measures memory.
 
 mod server;
 
@@ -6,9 +6,9 @@ use mallow_load::{Amount, Endpoint, Generator, Load, Order, Protocol, Target};
 use server::{Reply, Server};
 use std::time::Duration;
 
-/// Ten times this is sent after it.
+/// Ten times this number is sent after it.
 const REQUESTS: u64 = 8_000;
-/// What may be added meanwhile: latencies alone, kept one by one, would be 640 kB.
+/// How much memory may grow meanwhile: latencies alone, kept one by one, would be 640 kB.
 const GROWTH_MAX_BYTES: u64 = 320 << 10;
 
 fn resident_bytes() -> u64 {
@@ -35,7 +35,7 @@ fn memory_is_bounded() {
     for _ in 0..3 {
         assert_eq!(generator.run(Amount::Requests(REQUESTS), None).succeeded, REQUESTS);
     }
-    // What is kept of requests grows in each round; what the process takes once, as a thread's first arena, in one of them.
+    // What is kept per request grows in each round; what the process allocates once, such as a thread's first arena, grows in one of them.
     let round = |_| {
         let before = resident_bytes();
         assert_eq!(generator.run(Amount::Requests(10 * REQUESTS), None).succeeded, 10 * REQUESTS);

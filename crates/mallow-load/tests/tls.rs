@@ -1,4 +1,4 @@
-//! TLS: whom it is spoken with and whom not, over either protocol, with certificates made here.
+//! TLS: which servers are trusted and which not, over either protocol, with certificates that are created here.
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -21,20 +21,20 @@ use tempfile::NamedTempFile;
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A server's certificate, as TLS has it, and the file that a client would name.
+/// A server's certificate in rustls's type, and as a file that a client would name.
 struct Identity {
     config: ServerConfig,
     file: NamedTempFile,
 }
 
-/// How a server's certificate comes about.
+/// How a server's certificate is created.
 #[derive(Clone, Copy, PartialEq)]
 enum Made {
-    /// By an authority, which the file holds.
+    /// Signed by an authority, which is in the file.
     Signed,
-    /// By itself, and it says that it is an authority, as `openssl req -x509` makes it.
+    /// Self-signed, and an authority, as `openssl req -x509` creates it.
     BySelf,
-    /// By an authority, for a time that is over.
+    /// Signed by an authority, and expired.
     Expired,
 }
 
@@ -76,7 +76,7 @@ fn identity(made: Made, names: &[&str], offer: &[&[u8]]) -> Identity {
 #[derive(Default)]
 struct Seen {
     connections: usize,
-    /// Those that said goodbye before they ended.
+    /// The number of connections that sent close_notify before they ended.
     goodbyes: usize,
     names: Vec<Option<String>>,
     versions: Vec<hyper::Version>,
@@ -120,7 +120,7 @@ async fn one(stream: tokio::net::TcpStream, acceptor: TlsAcceptor, seen: Arc<Mut
         shared.lock().unwrap().versions.push(request.version());
         async { Ok::<_, Infallible>(Response::new(Full::new(Bytes::from_static(b"hello")))) }
     });
-    // Without a goodbye rustls calls the end of the stream an error.
+    // Without close_notify, rustls reports the end of the stream as an error.
     let ended = if is_http2 {
         let builder = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
         builder.serve_connection(TokioIo::new(stream), service).await
@@ -174,7 +174,8 @@ fn a_signed_certificate_is_good_and_the_server_chooses_the_protocol() {
         assert_eq!((metrics.succeeded, metrics.body_bytes), (100, 500), "{:?}", metrics.failures);
         generator.close();
         let end = std::time::Instant::now() + Duration::from_secs(5);
-        // Beside those that ask there is the handshake that told the protocol. HTTP/2 is not begun there, which no server calls an end.
+        // In addition to those for requests there is the handshake that negotiated the protocol. HTTP/2 is not
+        // started there, and no server counts that as a proper end.
         let goodbyes = connections + usize::from(protocol == Protocol::Http1);
         while server.seen.lock().unwrap().goodbyes < goodbyes && std::time::Instant::now() < end {
             std::thread::sleep(Duration::from_millis(2));

@@ -1,4 +1,4 @@
-//! Why a request got no answer, in two words.
+//! Why a request got no response, in two words.
 
 use super::connector::OpenError;
 use std::error::Error;
@@ -19,7 +19,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Every cause; a cause's place here is its number.
+    /// Every cause; its index here is its number.
     pub(crate) const ALL: [Cause; 9] = [
         Cause::Refused,
         Cause::Reset,
@@ -32,7 +32,7 @@ impl Cause {
         Cause::Handshake,
     ];
 
-    /// As reports show it.
+    /// The name in reports.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Cause::Refused => "connection refused",
@@ -47,12 +47,12 @@ impl Cause {
         }
     }
 
-    /// A connection that the server closed while nobody looked breaks off like this.
+    /// Returns whether this is how an exchange fails on a connection that the server had closed in the meantime.
     pub(crate) fn is_of_a_closed_connection(self) -> bool {
         matches!(self, Cause::ClosedEarly | Cause::Reset)
     }
 
-    /// Why no connection came about.
+    /// Why a connection could not be opened.
     pub(crate) fn of_opening(error: &OpenError) -> Cause {
         match error {
             OpenError::Connecting(error) => Cause::of_connecting(error),
@@ -71,7 +71,7 @@ impl Cause {
         }
     }
 
-    /// Why an exchange broke off.
+    /// Why an exchange failed.
     pub(crate) fn of_exchange(error: &hyper::Error) -> Cause {
         if let Some(kind) = system_reason(error) {
             return match kind {

@@ -12,12 +12,12 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-/// Bytes both ways.
+/// A stream of bytes in both directions.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Debug + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Debug + Unpin> Stream for T {}
 
-/// With TLS or without.
+/// A stream with TLS or without.
 pub(crate) type AnyStream = Box<dyn Stream>;
 
 /// Opens connections.
@@ -26,21 +26,21 @@ pub(crate) struct Connector {
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
-/// Why none was opened.
+/// Why a connection could not be opened.
 #[derive(Debug)]
 pub(crate) enum OpenError {
-    /// Nobody took it up.
+    /// The TCP connection failed.
     Connecting(io::Error),
-    /// Somebody did, and there was no TLS.
+    /// The TCP connection was established, and the TLS handshake failed.
     Handshake(io::Error),
 }
 
-/// A connection that is open.
+/// An open connection.
 pub(crate) struct Opened {
     pub(crate) stream: AnyStream,
-    /// Has what was read acknowledged.
+    /// Requests acknowledgements of what was read.
     pub(crate) debt: Arc<Debt>,
-    /// What the server chose in the handshake; without TLS nobody asks it.
+    /// The protocol that the server chose in the handshake; without TLS nothing is negotiated.
     pub(crate) chosen: Option<Protocol>,
 }
 
@@ -48,10 +48,10 @@ const HTTP1: &[u8] = b"http/1.1";
 const HTTP2: &[u8] = b"h2";
 
 impl Connector {
-    /// One that offers this protocol, or both.
+    /// Returns a connector that offers this protocol, or both.
     ///
     /// # Errors
-    /// When the certificate's file or name cannot be used.
+    /// If the certificate file or the name cannot be used.
     pub(crate) fn new(endpoint: &Endpoint, protocol: Option<Protocol>) -> Result<Connector, LoadError> {
         let offer: Offer = match protocol {
             Some(Protocol::Http1) => &[HTTP1],
@@ -65,7 +65,7 @@ impl Connector {
         Ok(Connector { address: endpoint.address, tls })
     }
 
-    /// A connection without delays by Nagle's algorithm, which would hold back the second part of a request.
+    /// Opens a connection with Nagle's algorithm turned off, which would delay the second part of a request.
     pub(crate) async fn open(&self) -> Result<Opened, OpenError> {
         let stream = TcpStream::connect(self.address).await.map_err(OpenError::Connecting)?;
         stream.set_nodelay(true).map_err(OpenError::Connecting)?;
@@ -89,7 +89,7 @@ impl Debug for Connector {
 }
 
 impl OpenError {
-    /// For people, where somebody waits for the one connection.
+    /// Converts it into an error message, for a caller that needs this one connection.
     pub(crate) fn told(&self, endpoint: &Endpoint) -> LoadError {
         let name = endpoint.to_string();
         match (self, &endpoint.tls) {

@@ -1,7 +1,7 @@
 //! A connection that carries one request at a time.
 //!
-//! hyper splits a connection into a sender and a future that reads and writes. That future is driven here by the
-//! worker that waits for the answer: a task of its own for it would cost two wake-ups for each request.
+//! hyper splits a connection into a sender and a future that reads and writes. Here the worker that waits for the
+//! response polls that future: a task of its own would cost two wake-ups for each request.
 
 use super::cause::Cause;
 use super::connector::{AnyStream, Connector, Opened};
@@ -18,23 +18,23 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// A connection that has not said goodbye after so long is dropped.
+/// A connection that has not been shut down after this time is dropped.
 pub(crate) const GOODBYE_MAX: Duration = Duration::from_millis(100);
 
-/// What is kept of an answer.
+/// The parts of a response that are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) body_bytes: u64,
 }
 
-/// An exchange that broke off.
+/// An exchange that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Broken {
     pub(crate) cause: Cause,
-    /// The request has not left, so that it can be sent again whatever it does.
+    /// The request was not sent, so it can be retried even if it is not idempotent.
     pub(crate) unsent: bool,
-    /// Nothing of an answer came.
+    /// No byte of a response was received.
     pub(crate) unanswered: bool,
 }
 
@@ -59,7 +59,7 @@ impl Http1 {
         Ok(Http1 { sender, connection: Box::pin(connection), debt, is_over: false })
     }
 
-    /// Whether another request can be sent: the server may have closed it since the last one.
+    /// Returns whether another request can be sent: the server may have closed the connection since the last one.
     pub(crate) async fn is_open(&mut self) -> bool {
         poll_fn(|context| {
             self.drive(context);
@@ -69,7 +69,7 @@ impl Http1 {
         !self.is_over && !self.sender.is_closed()
     }
 
-    /// Sends a request and takes in its whole answer.
+    /// Sends a request and reads its whole response.
     pub(crate) async fn exchange(
         &mut self,
         request: Request<Body>,
@@ -91,7 +91,7 @@ impl Http1 {
         let (connection, debt, is_over) = (&mut self.connection, &self.debt, &mut self.is_over);
         poll_fn(|context| {
             loop {
-                // First the connection, which writes the request and reads the answer, then who waits for it.
+                // Poll the connection first, which writes the request and reads the response, and then the future that waits for it.
                 if !*is_over {
                     *is_over = connection.as_mut().poll(context).is_ready();
                 }
@@ -104,24 +104,24 @@ impl Http1 {
         .await
     }
 
-    /// Closes it as the server expects, which waits a moment for TLS's goodbye to leave.
+    /// Closes it properly; this waits a moment until TLS's close_notify is sent.
     pub(crate) async fn close(self) {
         drop(self.sender);
         if !self.is_over {
-            // Whoever does not take it in time is left.
+            // A peer that does not read it in time is dropped.
             let _ = tokio::time::timeout(GOODBYE_MAX, self.connection).await;
         }
     }
 
     fn drive(&mut self, context: &mut Context<'_>) {
         if !self.is_over {
-            // An error comes out of the exchange as well, where it is counted.
+            // The exchange returns the error as well, and counts it there.
             self.is_over = self.connection.as_mut().poll(context).is_ready();
         }
     }
 }
 
-/// Waits for an answer and counts its body, and keeps of it what is wanted.
+/// Waits for a response, counts its body, and keeps the parts that are wanted.
 pub(crate) async fn take_in(
     answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
     mut kept: Option<&mut Taken>,

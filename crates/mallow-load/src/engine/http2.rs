@@ -1,7 +1,7 @@
 //! A connection that carries many requests at once.
 //!
-//! The workers of a thread share connections, up to [`STREAMS_MAX`] of them one: servers commonly allow 100 to 250
-//! requests at once on a connection (RFC 9113 recommends at least 100). hyper waits by itself where one allows fewer.
+//! The workers of a thread share connections, up to [`STREAMS_MAX`] workers for each: servers commonly allow 100 to
+//! 250 concurrent requests on a connection (RFC 9113 recommends at least 100). If one allows fewer, hyper waits.
 
 use super::cause::Cause;
 use super::connector::Connector;
@@ -16,10 +16,10 @@ use std::future::Future;
 use tokio::sync::Mutex;
 use tokio::task::{JoinHandle, spawn_local};
 
-/// Workers on one connection.
+/// The maximum number of workers on one connection.
 pub(crate) const STREAMS_MAX: usize = 100;
 
-/// A place for a connection; at most one is open, and a new one replaces one that is over.
+/// A slot for a connection. At most one is open; a new one replaces one that is closed.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     open: Mutex<Open>,
@@ -29,21 +29,21 @@ pub(crate) struct Channel {
 struct Open {
     sender: Option<SendRequest<Body>>,
     task: Option<JoinHandle<()>>,
-    /// Counts connections, so that only the first of many who see one break replaces it.
+    /// Counts connections, so that of many workers that see one fail only the first replaces it.
     generation: u64,
 }
 
-/// What a worker sends on.
+/// A worker's handle for sending.
 #[derive(Debug)]
 pub(crate) struct Sender {
     sender: SendRequest<Body>,
     generation: u64,
-    /// Opened for this request.
+    /// Whether the connection was opened for this request.
     pub(crate) is_fresh: bool,
 }
 
 impl Channel {
-    /// The open connection, or a new one; `broken` is one that did not work.
+    /// Returns the open connection, or a new one. `broken` is one that failed.
     pub(crate) async fn sender(
         &self,
         connector: &Connector,
@@ -63,9 +63,9 @@ impl Channel {
             .handshake(TokioIo::new(opened.stream))
             .await
             .map_err(|error| Cause::of_exchange(&error))?;
-        // The earlier connection, if any, ends by itself with the last request on it.
+        // The previous connection, if any, ends with the last request on it.
         open.task = Some(spawn_local(async {
-            // An error comes out of every exchange that it ends, where it is counted.
+            // Every exchange that it ends returns the error as well, and counts it.
             let _ = connection.await;
         }));
         open.sender = Some(sender.clone());
@@ -73,7 +73,7 @@ impl Channel {
         Ok(Sender { sender, generation: open.generation, is_fresh: true })
     }
 
-    /// Closes the connection and waits until it is.
+    /// Closes the connection and waits until it is closed.
     pub(crate) async fn close(&self) {
         let mut open = self.open.lock().await;
         open.sender = None;
@@ -87,7 +87,7 @@ impl Channel {
 }
 
 impl Sender {
-    /// Sends a request and takes in its whole answer.
+    /// Sends a request and reads its whole response.
     pub(crate) async fn exchange(
         &mut self,
         request: Request<Body>,
@@ -99,7 +99,7 @@ impl Sender {
             unanswered: true,
         })?;
         let answer = take_in(self.sender.send_request(request), kept).await;
-        // hyper says of a stream that ended with its connection only that it ended.
+        // If a stream ended with its connection, hyper reports only that it ended.
         answer.map_err(|broken| match broken.cause {
             Cause::BadAnswer if self.sender.is_closed() => Broken { cause: Cause::ClosedEarly, ..broken },
             _ => broken,
@@ -107,7 +107,7 @@ impl Sender {
     }
 }
 
-/// Runs hyper's tasks on the thread of the connection.
+/// Spawns hyper's tasks on the connection's own thread.
 #[derive(Clone, Copy, Debug)]
 struct Local;
 

@@ -1,13 +1,13 @@
-//! The cookies of one virtual user, who speaks with one server alone.
+//! The cookies of one virtual user, who uses one server only.
 //!
-//! Source: RFC 6265, sections 5.1.1 (dates), 5.1.4 (paths), 5.2 (`Set-Cookie`) and 5.4 (`Cookie`). There is one host, so domains say nothing, and nobody
-//! is another site. A jar holds a fixed number of cookies.
+//! Source: RFC 6265, sections 5.1.1 (dates), 5.1.4 (paths), 5.2 (`Set-Cookie`) and 5.4 (`Cookie`). There is only one
+//! host, so domains are ignored, and there are no third parties. A jar holds a fixed number of cookies.
 
 use std::time::{Duration, SystemTime};
 
-/// As many as a browser takes of one server, about; then the oldest goes.
+/// About as many as a browser keeps for one server; beyond that the oldest is evicted.
 const COOKIES_MAX: usize = 180;
-/// Longer than any browser takes.
+/// Longer than any browser accepts.
 const COOKIE_BYTES_MAX: usize = 8192;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,23 +16,23 @@ struct Cookie {
     value: String,
     path: String,
     is_secure: bool,
-    /// None for as long as the jar lives.
+    /// When it expires; `None` for as long as the jar exists.
     expires: Option<SystemTime>,
 }
 
-/// The cookies, the oldest first.
+/// The cookies, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Jar {
     cookies: Vec<Cookie>,
 }
 
 impl Jar {
-    /// Forgets all.
+    /// Removes all cookies.
     pub(crate) fn clear(&mut self) {
         self.cookies.clear();
     }
 
-    /// Takes what a `Set-Cookie` of an answer to a request for `path` says.
+    /// Stores the cookie of a `Set-Cookie` header in the response to a request for `path`.
     pub(crate) fn set(&mut self, header: &str, path: &str, now: SystemTime) {
         let Some(cookie) = Cookie::of(header, path, now) else { return };
         self.cookies.retain(|old| (&old.name, &old.path) != (&cookie.name, &cookie.path));
@@ -44,7 +44,7 @@ impl Jar {
         }
     }
 
-    /// What a request for `path` says in its `Cookie`, the longest paths first; none where there is nothing to say.
+    /// Returns the `Cookie` header of a request for `path`, the longest paths first; `None` if no cookie matches.
     pub(crate) fn header(&self, path: &str, is_tls: bool, now: SystemTime) -> Option<String> {
         let path = path.split(['?', '#']).next().unwrap_or(path);
         let mut sent: Vec<&Cookie> =
@@ -55,7 +55,7 @@ impl Jar {
         (!pairs.is_empty()).then(|| pairs.join("; "))
     }
 
-    /// The value of the cookie of this name that came last.
+    /// Returns the value of the newest cookie of this name.
     pub(crate) fn value(&self, name: &str) -> Option<String> {
         self.cookies.iter().rev().find(|cookie| cookie.name == name).map(|cookie| cookie.value.clone())
     }
@@ -86,7 +86,7 @@ impl Cookie {
                 "expires" => cookie.expires = date(value).or(cookie.expires),
                 "max-age" => match value.parse::<i64>() {
                     Ok(seconds) if seconds <= 0 => age = Some(SystemTime::UNIX_EPOCH),
-                    // One that lies too far ahead for a clock is none.
+                    // A date that is too late for the clock is ignored.
                     Ok(seconds) => age = now.checked_add(Duration::from_secs(seconds.unsigned_abs())),
                     Err(_) => {}
                 },
@@ -105,7 +105,7 @@ impl Cookie {
     }
 }
 
-/// The folder of a path.
+/// Returns the folder of a path.
 fn default_path(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or(path);
     match path.rfind('/') {
@@ -114,7 +114,7 @@ fn default_path(path: &str) -> String {
     }
 }
 
-/// `Wed, 21 Oct 2015 07:28:00 GMT`, and the other forms that a browser takes. One before 1970 is 1970's first second.
+/// Parses `Wed, 21 Oct 2015 07:28:00 GMT`, and the other formats that browsers accept. A date before 1970 becomes the first second of 1970.
 fn date(text: &str) -> Option<SystemTime> {
     const MONTHS: [&str; 12] =
         ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
@@ -128,7 +128,7 @@ fn date(text: &str) -> Option<SystemTime> {
         } else if let (Some(value), None) = (number().filter(|_| word.len() <= 2), day) {
             day = Some(value);
         } else if let Some(value) = number().filter(|value| (0..10_000).contains(value)) {
-            // Two digits are of the last century or this one.
+            // A year of two digits is in the last century or this one.
             year = Some(match value {
                 0..=69 => value + 2000,
                 70..=99 => value + 1900,
@@ -143,7 +143,7 @@ fn date(text: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or(0)))
 }
 
-/// Of the Gregorian calendar, in which 400 years have 146,097 days; years begin in March, so that the day that leaps is the last one.
+/// Converts a date of the Gregorian calendar, in which 400 years have 146,097 days. Years begin in March, so that the leap day is the last one.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let of_era = year.rem_euclid(400);

@@ -1,43 +1,43 @@
-//! Which request may begin, and when: the budget of a run, shared by all of its workers.
+//! Decides which request may start, and when: the budget of a run, which all of its workers share.
 
 use crate::Amount;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long before the first request of a schedule its threads are told of it: otherwise that one would always be late.
+/// How long before the first request of a schedule the threads start: otherwise that request would always be late.
 const LEAD: Duration = Duration::from_millis(5);
 
 /// One run.
 #[derive(Debug)]
 pub(crate) struct Plan {
-    /// When it began.
+    /// When it started.
     begin: Instant,
-    /// No request begins then or later.
+    /// No request starts then or later.
     end: Option<Instant>,
-    /// How many requests there are in all.
+    /// The number of requests in all.
     total: u64,
-    /// Those that workers took.
+    /// The number that workers have taken.
     taken: AtomicU64,
-    /// Nanoseconds from one request to the next, all workers together.
+    /// Nanoseconds from one request to the next, over all workers.
     interval_ns: Option<f64>,
-    /// How many workers share it.
+    /// The number of workers that share it.
     pub(crate) workers: u32,
-    /// Somebody wants no request to begin any more.
+    /// Set if no more requests shall start.
     stopped: Arc<AtomicBool>,
 }
 
-/// A request that may begin.
+/// A request that may start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Slot {
     /// Counted from 0 over all workers.
     pub(crate) number: u64,
-    /// When it is due; none for at once.
+    /// When it is due; `None` for at once.
     pub(crate) due: Option<Instant>,
 }
 
 impl Plan {
-    /// `requests_max` is where a list that is asked for once ends.
+    /// Creates a plan. `requests_max` is the length of a list that is sent once.
     pub(crate) fn new(amount: Amount, rate: Option<f64>, workers: u32, requests_max: Option<u64>) -> Plan {
         let begin = Instant::now() + if rate.is_some() { LEAD } else { Duration::ZERO };
         let (total, end) = match amount {
@@ -55,26 +55,27 @@ impl Plan {
         }
     }
 
-    /// The same, ended before its time when `stopped` says so.
+    /// Returns the same plan, which ends early when `stopped` is set.
     pub(crate) fn stopped_by(self, stopped: &Arc<AtomicBool>) -> Plan {
         Plan { stopped: Arc::clone(stopped), ..self }
     }
 
-    /// Returns whether somebody wants no request to begin any more.
+    /// Returns whether no more requests shall start.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The next request of the worker `index` that took `taken` before, seen at `now`; none when it is done.
+    /// Returns the next request of the worker `index`, which has taken `taken` before; `now` is the current time.
+    /// `None` if the worker is done.
     ///
-    /// With a rate, each worker owns every `workers`th slot of the schedule, so that a server that stalls one of them
-    /// makes that one late and is seen to. Without, whoever is free takes the next.
+    /// With a rate, each worker owns every `workers`th slot of the schedule. So if the server stalls one of them,
+    /// that worker's requests are late, and this is visible. Without a rate, any idle worker takes the next request.
     pub(crate) fn next(&self, index: u32, taken: u64, now: Instant) -> Option<Slot> {
         if self.end.is_some_and(|end| now >= end) || self.is_stopped() {
             return None;
         }
         let Some(interval_ns) = self.interval_ns else {
-            // A load first, so that the count cannot run away while many workers find it used up.
+            // Load first, so that the counter cannot overflow while many workers find the budget used up.
             if self.taken.load(Ordering::Relaxed) >= self.total {
                 return None;
             }

@@ -1,7 +1,7 @@
-//! Requests that are built once and copied for every sending.
+//! Requests that are built once and cloned for every sending.
 //!
-//! A copy shares the body, the path and the header values; what is allocated for it is the map of headers, which hyper
-//! takes and uses again for the headers of the answer.
+//! A clone shares the body, the path and the header values. It allocates only the map of headers, which hyper reuses
+//! for the headers of the response.
 
 use super::sequence::Sequence;
 use crate::{Flow, Load, LoadError, Protocol};
@@ -10,23 +10,23 @@ use http_body_util::Full;
 use hyper::header::{CONNECTION, HOST, HeaderValue};
 use hyper::{HeaderMap, Method, Request, Uri};
 
-/// What travels.
+/// The body type of a request.
 pub(crate) type Body = Full<Bytes>;
 
-/// Every target's request, and their order.
+/// The request of every target, and their order.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     requests: Vec<Template>,
     pub(crate) sequence: Sequence,
-    /// In the place of the requests.
+    /// Used instead of the requests.
     pub(crate) flow: Option<PreparedFlow>,
 }
 
-/// A flow with what all of its requests have.
+/// A flow, and the headers that all of its requests have.
 #[derive(Debug)]
 pub(crate) struct PreparedFlow {
     pub(crate) flow: Flow,
-    /// The host, and what the flags add.
+    /// The host, and the headers of the flags.
     pub(crate) headers: HeaderMap,
     pub(crate) protocol: Protocol,
     pub(crate) scheme: &'static str,
@@ -44,7 +44,7 @@ pub(crate) struct Template {
 
 impl Prepared {
     /// # Errors
-    /// When there is nothing to ask for, or something that cannot be sent.
+    /// If there is nothing to request, or something that cannot be sent.
     pub(crate) fn of(load: &Load, protocol: Protocol) -> Result<Prepared, LoadError> {
         let bad = |what: &str| LoadError::BadLoad { what: what.to_owned() };
         if load.targets.is_empty() && load.flow.is_none() {
@@ -69,12 +69,12 @@ impl Prepared {
         Ok(Prepared { requests, sequence: Sequence::new(load.order, &load.targets), flow: flow.transpose()? })
     }
 
-    /// How many requests there can be, when each target is asked for once.
+    /// Returns the number of requests, if each target is requested once.
     pub(crate) fn requests_max(&self) -> Option<u64> {
         self.sequence.requests_max()
     }
 
-    /// The template of the target `index`.
+    /// Returns the template of the target `index`.
     pub(crate) fn template(&self, index: usize) -> &Template {
         &self.requests[index]
     }
@@ -98,12 +98,12 @@ impl Template {
         Ok(Template { method: target.method.clone(), uri, headers, body: target.body.clone() })
     }
 
-    /// One that is sent once.
+    /// Returns a template that is sent once.
     pub(crate) fn new(method: Method, uri: Uri, headers: HeaderMap, body: Bytes) -> Template {
         Template { method, uri, headers, body }
     }
 
-    /// A request to send.
+    /// Returns a request to send.
     pub(crate) fn request(&self) -> Request<Body> {
         let mut request = Request::new(Full::new(self.body.clone()));
         *request.method_mut() = self.method.clone();
@@ -112,13 +112,13 @@ impl Template {
         request
     }
 
-    /// Sending it twice does what sending it once does (RFC 9110, section 9.2.2).
+    /// Returns whether sending it twice has the same effect as sending it once (RFC 9110, section 9.2.2).
     pub(crate) fn is_idempotent(&self) -> bool {
         self.method.is_idempotent()
     }
 }
 
-/// A request's own headers, and those that every request has.
+/// Merges a request's own headers with those that every request has.
 fn headers(load: &Load, protocol: Protocol, own: &HeaderMap) -> Result<HeaderMap, LoadError> {
     let mut headers = own.clone();
     if protocol == Protocol::Http1 {
@@ -135,7 +135,7 @@ fn headers(load: &Load, protocol: Protocol, own: &HeaderMap) -> Result<HeaderMap
 }
 
 impl PreparedFlow {
-    /// Where a request for a path goes; none for what is no path.
+    /// Returns the URI of a path, or `None` if it is not a valid path.
     pub(crate) fn uri(&self, path: &str) -> Option<Uri> {
         let builder = Uri::builder().path_and_query(path);
         match self.protocol {

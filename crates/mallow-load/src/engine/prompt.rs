@@ -1,10 +1,11 @@
-//! A stream that can acknowledge what it has read at once.
+//! A stream that can acknowledge at once what it has read.
 //!
-//! Half of the common servers send an answer in two pieces and leave Nagle's algorithm on: the second piece waits until the first one is
-//! acknowledged, and the kernel delays that by 40 ms, hoping to send it along with a request. Nothing is sent while an
-//! answer is incomplete, so it hopes in vain; then the acknowledgement is asked for. A whole answer in one piece costs nothing more.
-//! Where nobody knows when an answer is complete, in a handshake and where many share a connection, what was read is acknowledged whenever
-//! there is nothing more to read.
+//! Half of the common servers send a response in two pieces and leave Nagle's algorithm on. Then the second piece
+//! waits until the first one is acknowledged, and the kernel delays the acknowledgement by 40 ms, to combine it with
+//! a request. But no request is sent while a response is incomplete, so the delay is useless; in that case this
+//! stream forces the acknowledgement. A whole response in one piece costs nothing more. If it is not known when a
+//! response is complete, as in a handshake and when many requests share a connection, what was read is acknowledged
+//! whenever there is nothing more to read.
 
 use std::io;
 use std::pin::Pin;
@@ -14,34 +15,34 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// What the stream, which hyper owns, and its user say to each other.
+/// State that is shared by the stream, which hyper owns, and its user.
 #[derive(Debug, Default)]
 pub(crate) struct Debt {
-    /// Something was read and perhaps not acknowledged.
+    /// Something was read and may not be acknowledged yet.
     owed: AtomicBool,
-    /// It is to be acknowledged when somebody wants to read on.
+    /// It shall be acknowledged at the next read.
     due: AtomicBool,
-    /// Whoever uses the stream says when that is; until then it is whenever nothing more has arrived.
+    /// The user of the stream decides when that is. If not set, it is whenever nothing more has arrived.
     is_managed: AtomicBool,
 }
 
 impl Debt {
-    /// From now on nothing is acknowledged early but what [`Debt::call_in`] says.
+    /// From now on, only [`Debt::call_in`] causes early acknowledgements.
     pub(super) fn manage(&self) {
         self.is_managed.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether something was read that has to be acknowledged now that there is nothing more to read.
+    /// Returns whether something that was read has to be acknowledged, now that there is nothing more to read.
     fn is_overdue(&self) -> bool {
         !self.is_managed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Relaxed)
     }
 
-    /// What was read until now needs no hurry: a request is about to be sent, and takes the acknowledgement along.
+    /// Cancels the acknowledgement of what was read: a request is about to be sent and will carry it.
     pub(super) fn forgive(&self) {
         self.owed.store(false, Ordering::Relaxed);
     }
 
-    /// Has what was read acknowledged at the next attempt to read; false when nothing was.
+    /// Requests an acknowledgement at the next read; returns false if nothing is unacknowledged.
     pub(super) fn call_in(&self) -> bool {
         let is_owed = self.owed.swap(false, Ordering::Relaxed);
         self.due.store(is_owed, Ordering::Relaxed);
@@ -62,7 +63,7 @@ impl Prompt {
     }
 
     fn acknowledge(&self) {
-        // Where it is refused, the answer comes later.
+        // If the kernel refuses, the response is delayed.
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.stream, true);
     }
 }

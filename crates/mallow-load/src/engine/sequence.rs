@@ -1,11 +1,12 @@
-//! In what order targets are asked for.
+//! The order in which targets are requested.
 //!
-//! The order is laid down once, as a round in which every target has as many places as its weight says, evenly
-//! spread: a target of weight 50 beside fifty of weight 1 is asked for every other time and not fifty times in a row.
+//! The order is computed once, as a round in which every target has as many places as its weight, evenly spread:
+//! beside fifty targets of weight 1, a target of weight 50 is requested every other time, and not fifty times in a
+//! row.
 
 use crate::{Order, Target};
 
-/// Places in a round at most; beyond that, weights are scaled down, but none below one place.
+/// The maximum number of places in a round. Beyond that, weights are scaled down, but to no less than one place.
 const ROUND_MAX: u64 = 1 << 20;
 
 /// The round, shared by all workers.
@@ -16,14 +17,14 @@ pub(crate) struct Sequence {
     round: Vec<u32>,
 }
 
-/// Where one worker stands.
+/// The position of one worker.
 #[derive(Debug)]
 pub(crate) struct Cursor {
     place: u64,
 }
 
 impl Sequence {
-    /// Of `targets`, of which there is at least one.
+    /// Returns the sequence of `targets`, which must not be empty.
     pub(crate) fn new(order: Order, targets: &[Target]) -> Sequence {
         let round = match order {
             Order::Once => (0..targets.len() as u32).collect(),
@@ -32,12 +33,12 @@ impl Sequence {
         Sequence { order, round }
     }
 
-    /// How many requests there can be.
+    /// Returns the maximum number of requests.
     pub(crate) fn requests_max(&self) -> Option<u64> {
         (self.order == Order::Once).then_some(self.round.len() as u64)
     }
 
-    /// Where the worker `index` of `workers` begins.
+    /// Returns the start position of the worker `index` of `workers`.
     pub(crate) fn cursor(&self, index: u32, workers: u32) -> Cursor {
         let place = match self.order {
             Order::Random(seed) => mixed(seed ^ mixed(u64::from(index))),
@@ -46,7 +47,7 @@ impl Sequence {
         Cursor { place }
     }
 
-    /// The index of the target of the request `number`, and moves on.
+    /// Returns the index of the target of the request `number`, and advances.
     pub(crate) fn next(&self, cursor: &mut Cursor, number: u64) -> usize {
         let length = self.round.len() as u64;
         let place = match self.order {
@@ -66,14 +67,14 @@ impl Sequence {
 
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The finalizer of splitmix64 (Steele, Lea, Flood 2014), which with steps of the golden ratio is that generator.
+/// The finalizer of splitmix64 (Steele, Lea, Flood 2014); applied to multiples of the golden ratio, it is that generator.
 fn mixed(value: u64) -> u64 {
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     value ^ (value >> 31)
 }
 
-/// Every target's k-th place of w is at (k + ½) / w of the round; ties go to the target that stands first.
+/// Puts every target's k-th place of w at (k + ½) / w of the round; ties go to the earlier target.
 fn round_of(targets: &[Target]) -> Vec<u32> {
     let mut weights: Vec<u64> = targets.iter().map(|target| u64::from(target.weight)).collect();
     if weights.iter().all(|weight| *weight == 0) {
@@ -152,7 +153,7 @@ mod tests {
     }
 
     proptest! {
-        /// The round against the counts that the weights ask for.
+        /// Compares the round with the weights.
         #[test]
         fn every_target_has_its_share(weights in proptest::collection::vec(0_u32..20, 1..20)) {
             let round = round_of(&targets(&weights));

@@ -1,11 +1,11 @@
-//! What all threads of a generator know.
+//! What all threads of a generator share.
 
 use super::connector::Connector;
 use super::prepared::Prepared;
 use crate::{Load, LoadError, Protocol};
 use std::time::Duration;
 
-/// What all threads know.
+/// What all threads share.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub(crate) connector: Connector,
@@ -21,7 +21,7 @@ pub(crate) struct Setup {
 
 impl Setup {
     /// # Errors
-    /// When the load makes no sense, or a certificate cannot be judged as it is to be.
+    /// If the load is invalid, or a certificate file cannot be used.
     pub(crate) fn of(load: &Load, protocol: Protocol, threads: u32) -> Result<Setup, LoadError> {
         Ok(Setup {
             connector: Connector::new(&load.endpoint, Some(protocol))?,

@@ -1,6 +1,6 @@
-//! What one thread counted in one run, and how threads are added up.
+//! The counts of one thread in one run, and how threads are added up.
 //!
-//! Its size does not depend on how much is counted.
+//! Its size does not depend on the number of requests.
 
 use super::cause::Cause;
 use crate::{Latency, Metrics};
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Three digits from a microsecond to an hour; what takes longer counts as an hour except in the maximum and mean.
+/// Three digits from a microsecond to an hour. Longer times count as an hour, except in the maximum and the mean.
 const HIGHEST_US: u64 = 3_600_000_000;
 const DIGITS: u8 = 3;
 /// Status codes have three digits.
@@ -20,7 +20,8 @@ const STATUSES: usize = 1000;
 pub(crate) struct Stats {
     statuses: Vec<u64>,
     failures: [u64; Cause::ALL.len()],
-    /// Answers that lack a value which a flow takes, and requests that could not be sent for a value, by what is said of them: as many as the flow has.
+    /// Responses that lack a value which a flow extracts, and requests that could not be sent because of a value, by
+    /// their message: at most as many as the flow has.
     lacking: BTreeMap<Arc<str>, u64>,
     body_bytes: u64,
     latency: Distribution,
@@ -29,11 +30,11 @@ pub(crate) struct Stats {
     last_end: Option<Instant>,
     /// Processor time of the thread.
     pub(crate) cpu: Duration,
-    /// How long the thread's run was.
+    /// The duration of the thread's run.
     pub(crate) wall: Duration,
 }
 
-/// A histogram with what a histogram loses.
+/// A histogram, with the exact values that a histogram loses.
 #[derive(Debug)]
 struct Distribution {
     histogram: Histogram<u64>,
@@ -42,7 +43,7 @@ struct Distribution {
 }
 
 impl Stats {
-    /// `is_scheduled`: latencies are also taken from when requests were due.
+    /// `is_scheduled`: latencies are also measured from when requests were due.
     pub(crate) fn new(is_scheduled: bool) -> Stats {
         Stats {
             statuses: vec![0; STATUSES],
@@ -58,7 +59,7 @@ impl Stats {
         }
     }
 
-    /// A request that was answered; `due` is when it should have begun.
+    /// Counts a request that was answered; `due` is when it should have started.
     pub(crate) fn answered(
         &mut self,
         status: u16,
@@ -78,7 +79,7 @@ impl Stats {
         }
     }
 
-    /// A request without an answer. It has no latency, except that one who waited in vain waited so long.
+    /// Counts a request without a response. It has no latency, except that a timeout counts with the time that it waited.
     pub(crate) fn failed(&mut self, cause: Cause, due: Instant, begun: Instant, end: Instant) {
         self.over(begun, end);
         self.failures[cause as usize] += 1;
@@ -90,7 +91,7 @@ impl Stats {
         }
     }
 
-    /// An answer that lacks what a flow takes of it, or a request that could not be made; `what` says which.
+    /// Counts a response that lacks a value which a flow extracts, or a request that could not be built; `what` says which.
     pub(crate) fn lacking(&mut self, what: &Arc<str>, due: Instant, begun: Instant, end: Instant) {
         self.over(begun, end);
         *self.lacking.entry(Arc::clone(what)).or_default() += 1;
@@ -105,7 +106,7 @@ impl Stats {
         self.last_end = Some(self.last_end.map_or(end, |last| last.max(end)));
     }
 
-    /// The metrics of all threads.
+    /// Returns the metrics of all threads together.
     pub(crate) fn metrics(tallies: &[Stats]) -> Metrics {
         let mut statuses = BTreeMap::new();
         let mut failures = BTreeMap::new();
@@ -163,7 +164,7 @@ impl Distribution {
             all.worst_us = all.worst_us.max(part.worst_us);
         }
         let count = all.histogram.len();
-        // A bucket's upper end can lie above the worst of all.
+        // The upper end of a bucket can be above the maximum.
         let quantile = |share: f64| all.histogram.value_at_quantile(share).min(all.worst_us);
         Latency {
             count,

@@ -1,7 +1,8 @@
-//! Timeouts that cost nothing while there are none.
+//! Timeouts that are cheap as long as none occurs.
 //!
-//! A timer for each request would be put into the runtime's wheel and taken out again a hundred thousand times a
-//! second. Here each worker has one that is set again only when it goes off: it then is too early, mostly.
+//! A timer for each request would be inserted into the runtime's timer wheel and removed again a hundred thousand
+//! times a second. Instead, each worker has one timer, which is set again only when it fires; usually that is too
+//! early.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -13,17 +14,17 @@ use tokio::time::Sleep;
 #[derive(Debug)]
 pub(crate) struct Timer {
     limit: Duration,
-    /// Never later than the end of the request under way: requests begin one after another, and their limit is one.
+    /// Never later than the timeout of the current request: requests start one after another, with the same limit.
     sleep: Pin<Box<Sleep>>,
 }
 
 impl Timer {
-    /// To be called on a runtime's thread.
+    /// Must be called on a runtime's thread.
     pub(crate) fn new(limit: Duration) -> Timer {
         Timer { limit, sleep: Box::pin(tokio::time::sleep(limit)) }
     }
 
-    /// What `work` comes to; none when it has not come to an end within the limit after `begun`.
+    /// Returns the output of `work`, or `None` if it is not ready within the limit after `begun`.
     pub(crate) async fn guard<F: Future>(&mut self, begun: Instant, work: F) -> Option<F::Output> {
         let end = begun.checked_add(self.limit);
         let mut work = pin!(work);
@@ -35,7 +36,7 @@ impl Timer {
                 match end {
                     Some(end) if Instant::now() < end => self.sleep.as_mut().reset(end.into()),
                     Some(_) => return Poll::Ready(None),
-                    // A limit beyond what the clock can tell is none.
+                    // A limit beyond the range of the clock never expires.
                     None => return Poll::Pending,
                 }
             }

@@ -1,8 +1,9 @@
-//! One virtual user, who goes through a flow over and over.
+//! One virtual user, who executes a flow repeatedly.
 //!
-//! Each pass begins with an empty jar and without values. A pass ends early when an answer lacks a value that later requests need, or when there was no
-//! answer: then the next request is the first one again. A pass that a run's end cuts goes on in the next run, so that a server
-//! which ends a session with the last request is never left with more open ones than there are users.
+//! Each pass starts with an empty jar and without values. A pass ends early if a response lacks a value that later
+//! requests need, or if there was no response; then the next request is the first one again. If a run ends in the
+//! middle of a pass, the next run continues it, so that a server that ends a session with the last request never has
+//! more open sessions than there are users.
 
 use super::jar::Jar;
 use super::prepared::{PreparedFlow, Template};
@@ -12,7 +13,7 @@ use hyper::header::{COOKIE, HeaderValue, SET_COOKIE};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Where a user stands.
+/// The position of a user in the flow.
 #[derive(Debug)]
 pub(crate) struct User {
     number: u32,
@@ -20,12 +21,12 @@ pub(crate) struct User {
     step: usize,
     values: Vec<Option<String>>,
     jar: Jar,
-    /// The path of the request under way.
+    /// The path of the current request.
     path: String,
 }
 
 impl User {
-    /// The user of a worker, whose numbers begin with 0.
+    /// Creates the user of a worker. Workers are numbered from 0.
     pub(crate) fn new(worker: u32) -> User {
         User {
             number: worker + 1,
@@ -41,13 +42,13 @@ impl User {
         &flow.steps[self.step % flow.steps.len()]
     }
 
-    /// What is to be kept of the next answer.
+    /// Returns which parts of the next response have to be kept.
     pub(crate) fn wants(&self, prepared: &PreparedFlow) -> Taken {
         let wants_body = self.current(&prepared.flow).takes.iter().any(Take::is_of_body);
         Taken { wants_body, ..Taken::default() }
     }
 
-    /// The next request; an error is how it is counted where a value that was taken cannot stand in it.
+    /// Returns the next request. The error is the name of the failure, if an extracted value is not allowed in its place.
     pub(crate) fn request(&mut self, prepared: &PreparedFlow) -> Result<Template, Arc<str>> {
         if self.step == 0 {
             self.begin(&prepared.flow);
@@ -78,7 +79,7 @@ impl User {
         }
         let is_tls = prepared.scheme == "https";
         if let Some(cookies) = self.jar.header(&self.path, is_tls, SystemTime::now()) {
-            // Beside those that somebody gave: one header has them all (RFC 6265, section 5.4).
+            // Append to a `Cookie` header that was set by hand, since a request has only one (RFC 6265, section 5.4).
             let cookies = match headers.get(COOKIE).and_then(|given| given.to_str().ok()) {
                 Some(given) => format!("{given}; {cookies}"),
                 None => cookies,
@@ -90,7 +91,7 @@ impl User {
         Some(Template::new(step.method.clone(), uri, headers, body))
     }
 
-    /// An answer came. An error is how it is counted when it lacks a value, unless its status says already that it failed.
+    /// Handles a response. The error is the name of the failure if it lacks a value, unless its status already is a failure.
     pub(crate) fn answered(
         &mut self,
         prepared: &PreparedFlow,
@@ -117,7 +118,7 @@ impl User {
         Ok(())
     }
 
-    /// No answer came.
+    /// Handles a missing response.
     pub(crate) fn failed(&mut self) {
         self.step = 0;
     }

@@ -1,4 +1,4 @@
-//! One request under way at a time, over and over.
+//! A worker: one request in flight at a time, repeatedly.
 
 use super::cause::Cause;
 use super::http1::{Answer, Broken, Http1};
@@ -16,9 +16,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How late the runtime's timer, which counts milliseconds, makes a request that nothing else held up.
+/// How late the runtime's timer, which counts milliseconds, can start a request that nothing else delayed.
 const TIMER_GRAIN: Duration = Duration::from_millis(2);
-/// A worker that got no connection waits so long: thousands a second would only show that the server is gone.
+/// How long a worker waits that got no connection: thousands of attempts a second would only show that the server is gone.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// What the workers of a thread share in a run.
@@ -29,21 +29,21 @@ pub(crate) struct Run {
     pub(crate) stats: RefCell<Stats>,
 }
 
-/// A worker, which lives on between runs with its connection.
+/// A worker, which is kept between runs with its connection.
 #[derive(Debug)]
 pub(crate) struct Worker {
     index: u32,
     cursor: Cursor,
-    /// Who goes through a flow, where there is one.
+    /// The user of a flow, if there is one.
     user: User,
     wire: Wire,
     timer: Timer,
 }
 
-/// Where a worker's requests go.
+/// The connection that a worker uses.
 #[derive(Debug)]
 pub(crate) enum Wire {
-    /// A connection of its own, when it has one.
+    /// A connection of its own, if it is open.
     Http1(Option<Http1>),
     /// A shared one.
     Http2(Rc<Channel>),
@@ -59,7 +59,7 @@ impl Worker {
         self.index
     }
 
-    /// Takes part in a run until there is nothing left to ask.
+    /// Sends requests until the run is over.
     pub(crate) async fn work(mut self, run: Rc<Run>) -> Worker {
         let mut taken = 0;
         let mut now = Instant::now();
@@ -77,7 +77,7 @@ impl Worker {
                 Ok(template) => template,
                 Err(unsendable) => {
                     run.stats.borrow_mut().lacking(&unsendable, due, begun, begun);
-                    // A runtime of one thread has others to serve, and no server holds this one up.
+                    // The runtime has one thread and other workers; nothing has waited for the server here.
                     tokio::task::yield_now().await;
                     now = Instant::now();
                     continue;
@@ -103,7 +103,7 @@ impl Worker {
         self
     }
 
-    /// One exchange within its time, and when it was over.
+    /// Runs one exchange with its timeout; returns when it was over, too.
     async fn ask(
         &mut self,
         setup: &Setup,
@@ -120,7 +120,7 @@ impl Worker {
         (outcome, end)
     }
 
-    /// Counts what came of a request; tells what time it is when the next one may begin.
+    /// Counts the result of a request; returns the time at which the next one may start.
     async fn count(
         &mut self,
         run: &Run,
@@ -152,10 +152,11 @@ impl Worker {
     }
 }
 
-/// Waits for a slot, and says since when its latency counts, and when it really begins.
+/// Waits for a slot. Returns the time from which its latency counts, and the time at which it really starts.
 ///
-/// A worker that was free when its request was due and begins late by no more than the timer's grain was held up by
-/// the timer: the request counts as due when it begins. Any other lateness is the server's, or the machine's.
+/// If a worker was idle when its request was due, and it starts late by no more than the timer's granularity, the
+/// timer caused the delay: the request counts as due when it starts. Any other delay is caused by the server or the
+/// machine.
 async fn wait_for(slot: Slot, now: Instant) -> (Instant, Instant) {
     let Some(due) = slot.due else { return (now, now) };
     if due <= now {
@@ -167,10 +168,10 @@ async fn wait_for(slot: Slot, now: Instant) -> (Instant, Instant) {
 }
 
 impl Wire {
-    /// One exchange, on a new connection if there is none or the server has closed it.
+    /// Runs one exchange, on a new connection if there is none or the server has closed it.
     ///
-    /// A server may close a connection that it kept open just when the next request is on its way. Where nothing of an
-    /// answer came, such a request is sent once more on a new connection, unless it might then be done twice.
+    /// A server may close an idle connection just when the next request is being sent. If no byte of a response was
+    /// received, the request is retried once on a new connection, unless it might then be executed twice.
     async fn ask(
         &mut self,
         setup: &Setup,
@@ -221,7 +222,7 @@ impl Wire {
         }
     }
 
-    /// Closes what is not kept after a request that ended at `end`, on nobody's time; tells what time it is then.
+    /// Closes what is not kept after a request that ended at `end`. This time belongs to no request; returns the time afterwards.
     async fn part(&mut self, setup: &Setup, end: Instant) -> Instant {
         if setup.keep_alive {
             return end;
@@ -237,7 +238,7 @@ impl Wire {
         Instant::now()
     }
 
-    /// Nobody waits for the answer any more, so that it must not come in the place of another.
+    /// Abandons the connection, so that a late response cannot be read as that of another request.
     fn give_up(&mut self) {
         if let Wire::Http1(connection) = self {
             *connection = None;

@@ -1,4 +1,4 @@
-//! One thread of a generator: its runtime, its workers, and the commands that it follows.
+//! One thread of a generator: its runtime, its workers, and the commands that it executes.
 
 use super::http2::{Channel, STREAMS_MAX};
 use super::plan::Plan;
@@ -16,26 +16,26 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::{JoinSet, LocalSet};
 
-/// How often one looks whether a run was stopped.
+/// The interval at which it is checked whether a run was stopped.
 const STOPPED_LOOK: Duration = Duration::from_millis(50);
-/// How long requests that are under way then may still take.
+/// How long requests in flight may then still take.
 const STOPPED_PATIENCE: Duration = Duration::from_secs(1);
 
-/// What a thread is told.
+/// A command to a thread.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Take part in a run, and send what was counted.
+    /// Take part in a run, and send the counts.
     Run(Arc<Plan>, Sender<Stats>),
     /// Close every connection; the sender is dropped when that is done.
     Close(Sender<()>),
 }
 
-/// A runtime that never leaves its thread.
+/// Returns a runtime that never leaves its thread.
 pub(crate) fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()
 }
 
-/// Follows commands until nobody can give any more.
+/// Executes commands until all senders are dropped.
 pub(crate) fn serve(
     runtime: &Runtime,
     index: u32,
@@ -64,7 +64,7 @@ struct Crew {
     index: u32,
     setup: Arc<Setup>,
     workers: Vec<Worker>,
-    /// Shared connections, of HTTP/2.
+    /// Shared connections (HTTP/2).
     channels: Vec<Rc<Channel>>,
 }
 
@@ -74,7 +74,7 @@ impl Crew {
         self.hire(plan.workers);
         let stats = RefCell::new(Stats::new(self.setup.is_scheduled));
         let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, stats });
-        // Lets the runtime look at connections that the server closed since the last run.
+        // Lets the runtime notice connections that the server has closed since the last run.
         tokio::task::yield_now().await;
         let mut tasks = JoinSet::new();
         for worker in self.workers.drain(..) {
@@ -87,7 +87,7 @@ impl Crew {
         stats
     }
 
-    /// Has exactly this thread's share of `workers`.
+    /// Changes the number of workers to this thread's share of `workers`.
     fn hire(&mut self, workers: u32) {
         let share = (self.index..workers).step_by(self.setup.threads as usize).count();
         self.workers.truncate(share);
@@ -103,7 +103,7 @@ impl Crew {
         if self.setup.protocol == Protocol::Http1 {
             return Wire::Http1(None);
         }
-        // Without keeping connections, each request has one for itself.
+        // Without keep-alive, each request has a connection of its own.
         let channel = if self.setup.keep_alive { place / STREAMS_MAX } else { place };
         while self.channels.len() <= channel {
             self.channels.push(Rc::default());
@@ -121,8 +121,8 @@ impl Crew {
     }
 }
 
-/// The workers when they are done, in their order. Of a run that was stopped those are missing that still wait for an answer a while later:
-/// a server may take as long as it likes, and whoever stopped it does not want to wait.
+/// Returns the workers when they are done, in their order. In a run that was stopped, those that still wait for a
+/// response after a while are dropped: a server may take arbitrarily long, and the caller does not want to wait.
 async fn joined(mut tasks: JoinSet<Worker>, plan: &Plan) -> Vec<Worker> {
     let mut workers = Vec::with_capacity(tasks.len());
     let mut is_given_up = false;
@@ -149,7 +149,7 @@ async fn joined(mut tasks: JoinSet<Worker>, plan: &Plan) -> Vec<Worker> {
     workers
 }
 
-/// Processor time that this thread has used.
+/// Returns the CPU time that this thread has used.
 fn thread_cpu() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -1,4 +1,4 @@
-//! A flow as it stands in its file, and what it means.
+//! A flow as it is written in its file, and its conversion.
 
 use super::take::From;
 use super::text::{Encoding, is_name};
@@ -49,7 +49,7 @@ struct RawTake {
     regex: Option<String>,
 }
 
-/// Reads the whole file.
+/// Parses the whole file.
 pub(super) fn parse(text: &str, path: &Path) -> Result<Flow, LoadError> {
     let wrong = |span: Option<Range<usize>>, what: String| LoadError::BadLine {
         path: path.to_owned(),
@@ -73,7 +73,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Flow, LoadError> {
     Ok(Flow { steps, values: names.len(), headers: HeaderMap::new() })
 }
 
-/// A step of the flow. The values that it takes are known from then on.
+/// Converts a step of the flow. Later steps may use the values that it extracts.
 fn step(raw: &RawStep, index: usize, names: &mut Vec<String>) -> Result<Step, String> {
     let (method, path) = request(raw)?;
     let name = raw.name.clone().unwrap_or_else(|| format!("{method} {path}"));
@@ -121,7 +121,7 @@ fn step(raw: &RawStep, index: usize, names: &mut Vec<String>) -> Result<Step, St
     Ok(Step { name, method, path, headers, body, takes, unsendable })
 }
 
-/// The method and the path.
+/// Returns the method and the path.
 fn request(raw: &RawStep) -> Result<(Method, &str), String> {
     let all = [
         (Method::GET, &raw.get),
@@ -141,7 +141,7 @@ fn request(raw: &RawStep) -> Result<(Method, &str), String> {
     }
 }
 
-/// The body, and the type of it that goes without saying.
+/// Returns the body and its implied `Content-Type`.
 fn body(
     raw: &RawStep,
     text: &dyn Fn(&str, Encoding) -> Result<Text, String>,
@@ -155,14 +155,14 @@ fn body(
             }
             Ok((Text::form(&fields), Some("application/x-www-form-urlencoded")))
         }
-        // Braces of JSON are followed by quotes, so no name stands in them but one that is meant.
+        // A brace in JSON is followed by a quote, so only intended names are replaced.
         (None, Some(json), None) => Ok((text(&json.to_string(), Encoding::Json)?, Some("application/json"))),
         (None, None, Some(body)) => Ok((text(body, Encoding::Raw)?, None)),
         _ => Err("a step has one body: form, json or body".to_owned()),
     }
 }
 
-/// Where a value stands, also in words.
+/// Returns where a value is found, and the same in words.
 fn from(value: &str, raw: &RawTake) -> Result<(From, String), String> {
     match (&raw.header, &raw.cookie, &raw.json, &raw.regex) {
         (Some(name), None, None, None) => {

@@ -1,4 +1,4 @@
-//! Where a value stands in an answer.
+//! Extracts a value from a response.
 
 use hyper::HeaderMap;
 use hyper::header::HeaderName;
@@ -6,44 +6,44 @@ use regex::bytes::Regex;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A value of an answer.
+/// A value of a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Take {
-    /// The place of the value.
+    /// The index of the value.
     pub(crate) place: usize,
     pub(crate) from: From,
-    /// How an answer without it is counted.
+    /// The name of the failure if a response lacks it.
     pub(crate) missing: Arc<str>,
 }
 
-/// Where it stands.
+/// Where it is found.
 #[derive(Clone, Debug)]
 pub(crate) enum From {
     /// In a header.
     Header(HeaderName),
-    /// It is the value of a cookie that the answer sets.
+    /// The value of a cookie that the response sets.
     Cookie(String),
-    /// In JSON, by the keys and numbers that lead to it.
+    /// In JSON, by a path of keys and indices.
     Json(Vec<String>),
-    /// Where the pattern finds it: its first group, or all of it.
+    /// What the pattern matches: its first group, or the whole match.
     Pattern(Regex),
 }
 
-/// What is kept of an answer for as long as its values are taken.
+/// The parts of a response that are kept until its values are extracted.
 #[derive(Debug, Default)]
 pub(crate) struct Taken {
     pub(crate) headers: HeaderMap,
-    /// Its beginning, at most [`Taken::BODY_BYTES_MAX`]; nothing where no value stands in it.
+    /// The beginning of the body, at most [`Taken::BODY_BYTES_MAX`]; empty if no value is extracted from it.
     pub(crate) body: Vec<u8>,
-    /// Whether a body is wanted.
+    /// Whether the body is needed.
     pub(crate) wants_body: bool,
 }
 
 impl Taken {
-    /// More of a body is not looked through.
+    /// The rest of a body is not searched.
     pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
-    /// Takes a part of the body in.
+    /// Appends a part of the body.
     pub(crate) fn add(&mut self, data: &[u8]) {
         if self.wants_body {
             let room = Self::BODY_BYTES_MAX.saturating_sub(self.body.len());
@@ -51,7 +51,7 @@ impl Taken {
         }
     }
 
-    /// Forgets an answer that broke off.
+    /// Discards a response that failed.
     pub(crate) fn clear(&mut self) {
         self.headers.clear();
         self.body.clear();
@@ -59,12 +59,12 @@ impl Taken {
 }
 
 impl Take {
-    /// Returns whether it stands in the body.
+    /// Returns whether it is in the body.
     pub(crate) fn is_of_body(&self) -> bool {
         matches!(self.from, From::Json(_) | From::Pattern(_))
     }
 
-    /// The value; none where the answer does not have it. `cookie` looks among those that were just set.
+    /// Returns the value, or `None` if the response does not have it. `cookie` looks a cookie up that was just set.
     pub(crate) fn of(&self, answer: &Taken, cookie: impl Fn(&str) -> Option<String>) -> Option<String> {
         let text = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.to_owned());
         match &self.from {

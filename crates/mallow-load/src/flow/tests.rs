@@ -1,4 +1,4 @@
-//! What a file may say, and how it is refused otherwise.
+//! What a file may contain, and how anything else is refused.
 
 use super::*;
 

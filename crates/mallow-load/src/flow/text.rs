@@ -1,26 +1,26 @@
-//! Texts with `{name}` in them, where a value is put in.
+//! Templates with `{name}` in them, which is replaced by a value.
 
 use std::fmt::Write as _;
 
-/// How a value looks where it is put in.
+/// How a value is encoded where it is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
-    /// As it is.
+    /// Unchanged.
     Raw,
     /// For paths, queries and forms: letters, digits, `-`, `.`, `_` and `~` as they are, everything else as `%` and two digits.
     Percent,
-    /// Inside of the quotes of a text in JSON.
+    /// Inside the quotes of a JSON string.
     Json,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Literal(String),
-    /// The place of a value.
+    /// The index of a value.
     Value(usize),
 }
 
-/// A text, and where values stand in it.
+/// A template: text, and the positions of values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Text {
     pieces: Vec<Piece>,
@@ -28,15 +28,16 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// Nothing.
+    /// Returns an empty template.
     pub(crate) fn empty() -> Text {
         Text { pieces: Vec::new(), encoding: Encoding::Raw }
     }
 
-    /// Reads a text; `place_of` knows the values. `{{` is a brace. What stands in braces and could be no name is no value's: JSON has many.
+    /// Parses a template; `place_of` returns the index of a value. `{{` is a brace. Braces around anything that
+    /// cannot be a name are plain text: JSON has many of them.
     ///
     /// # Errors
-    /// The name of a value that is not known.
+    /// The name of an unknown value.
     pub(crate) fn parse(
         text: &str,
         encoding: Encoding,
@@ -66,7 +67,7 @@ impl Text {
         Ok(read)
     }
 
-    /// Fields of a form, each a name and a text of the encoding [`Encoding::Raw`].
+    /// Encodes the fields of a form, each a name and a template with the encoding [`Encoding::Raw`].
     pub(crate) fn form(fields: &[(String, Text)]) -> Text {
         let mut form = Text { pieces: Vec::new(), encoding: Encoding::Percent };
         for (index, (name, value)) in fields.iter().enumerate() {
@@ -90,7 +91,7 @@ impl Text {
         }
     }
 
-    /// The text with its values in it; none when one is not known.
+    /// Returns the text with its values inserted; `None` if one is not known.
     pub(crate) fn filled(&self, values: &[Option<String>]) -> Option<String> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -113,7 +114,7 @@ impl Text {
     }
 }
 
-/// Letters, digits and `_`, of which a digit is not the first.
+/// Returns whether this is a name: letters, digits and `_`, not starting with a digit.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     !text.is_empty() && text.chars().all(is_part) && !text.starts_with(|letter: char| letter.is_ascii_digit())
@@ -125,7 +126,7 @@ fn percent(text: &str) -> String {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
             encoded.push(char::from(byte));
         } else {
-            // A text takes whatever is written to it.
+            // Writing to a `String` cannot fail.
             let _ = write!(encoded, "%{byte:02X}");
         }
     }

@@ -1,6 +1,6 @@
-//! A web server's log, turned into what was asked how often.
+//! Converts a web server's log into requests with their frequencies.
 //!
-//! Logs are long: a line is read at a time, and what is kept is bounded by the number of different requests.
+//! Logs are long, so one line is read at a time, and memory is bounded by the number of different requests.
 
 use super::UrlFile;
 use crate::address::path_of;
@@ -12,31 +12,31 @@ use std::collections::HashMap;
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// Different requests that are asked for: the most frequent ones.
+/// The maximum number of different requests that are used: the most frequent ones.
 const TARGETS_MAX: usize = 100_000;
-/// Different requests that are counted; what is new after so many cannot be among the frequent ones of a log that is
-/// not sorted.
+/// The maximum number of different requests that are counted. In a log that is not sorted, one that first occurs
+/// after that many cannot be among the frequent ones.
 const COUNTED_MAX: usize = 4 * TARGETS_MAX;
-/// A longer line is no request that a server took.
+/// A longer line cannot be a request that a server accepted.
 const LINE_BYTES_MAX: u64 = 1 << 16;
 
-/// What was counted.
+/// The counts.
 #[derive(Default)]
 struct Counts {
     lines: u64,
     requests: HashMap<(Method, String), u64>,
-    /// Lines that hold no request, and the first of them.
+    /// Lines without a request, and the first of them.
     unread: u64,
     first_unread: Option<u64>,
-    /// Requests of methods that were not wanted.
+    /// Requests with excluded methods.
     other_methods: BTreeMap<String, u64>,
-    /// Requests that came when there was no more room.
+    /// Requests that came when the table was full.
     uncounted: u64,
     /// Requests whose line does not name a method.
     unnamed: u64,
 }
 
-/// A request of a log.
+/// A request in a log.
 struct Asked {
     method: Option<String>,
     path: String,
@@ -183,7 +183,7 @@ impl Counts {
     }
 }
 
-/// The common log format and everything that has the request line in quotes, as nginx and Apache write it.
+/// Parses the common log format, and every format that has the request line in quotes, as nginx and Apache write it.
 fn of_text(line: &str) -> Option<Asked> {
     let mut rest = line;
     while let Some(start) = rest.find('"') {
@@ -196,7 +196,7 @@ fn of_text(line: &str) -> Option<Asked> {
     None
 }
 
-/// The text up to the closing quote, with nginx's and Apache's escapes resolved, and what follows.
+/// Returns the text up to the closing quote, with nginx's and Apache's escapes resolved, and the rest.
 fn quoted(text: &str) -> Option<(String, &str)> {
     let mut plain = Vec::new();
     let bytes = text.as_bytes();
@@ -222,7 +222,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// `GET /path HTTP/1.1`; the version is absent in HTTP/0.9.
+/// Parses `GET /path HTTP/1.1`; the version is absent in HTTP/0.9.
 fn of_request_line(text: &str) -> Option<Asked> {
     let mut words = text.split(' ');
     let (method, path) = (words.next()?, words.next()?);
@@ -238,7 +238,7 @@ const PATH_KEYS: [&str; 9] =
     ["request_uri", "uri", "path", "url", "requestUrl", "RequestPath", "target", "request_path", "http_path"];
 const QUERY_KEYS: [&str; 4] = ["query_string", "query", "args", "request_query"];
 
-/// A line of JSON, as nginx (`log_format json`), caddy (`request.uri`), traefik and others write it.
+/// Parses a line of JSON, as nginx (`log_format json`), caddy (`request.uri`), traefik and others write it.
 fn of_json(line: &str) -> Option<Asked> {
     let object: Value = serde_json::from_str(line).ok()?;
     if let Some(asked) = object.get("request").and_then(Value::as_str).and_then(of_request_line) {

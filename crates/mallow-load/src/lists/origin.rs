@@ -1,4 +1,4 @@
-//! The file that is read: what errors call it, and the one host that its URLs share.
+//! The file that is being read: its name in errors, and the one host that its URLs share.
 
 use crate::address::{Parts, parts_of};
 use crate::{LoadError, Url, parse_url};
@@ -7,10 +7,10 @@ use std::path::Path;
 /// Where targets come from.
 pub(super) struct Origin<'a> {
     path: &'a Path,
-    /// Stands for every host.
+    /// Replaces every host.
     base: Option<&'a Url>,
     allow_remote: bool,
-    /// The first host that was named, as it is written, and what it stands for.
+    /// The first host in the file, as written, and its resolved URL.
     found: Option<(String, Url)>,
 }
 
@@ -19,17 +19,17 @@ impl<'a> Origin<'a> {
         Origin { path, base, allow_remote, found: None }
     }
 
-    /// Where the requests go.
+    /// Returns the server of the requests.
     pub(super) fn base(self) -> Option<Url> {
         self.base.cloned().or(self.found.map(|(_, url)| url))
     }
 
-    /// What is wrong with a line, counted from 1.
+    /// Returns the error of a line, counted from 1.
     pub(super) fn bad(&self, line: usize, what: impl Into<String>) -> LoadError {
         LoadError::BadLine { path: self.path.to_owned(), line, what: what.into() }
     }
 
-    /// The path of a URL on a line. All URLs have to go to one host, unless a base stands for it.
+    /// Returns the path of a URL on a line. All URLs must have the same host, unless a base replaces it.
     pub(super) fn path_of(&mut self, url: &str, line: usize) -> Result<String, LoadError> {
         let Parts { host, is_tls, path } =
             parts_of(url).map_err(|what| self.bad(line, format!("'{url}': {what}")))?;
@@ -54,7 +54,7 @@ impl<'a> Origin<'a> {
         Ok(path)
     }
 
-    /// What came of reading a file that a line names.
+    /// Handles the result of reading a file that a line names.
     pub(super) fn attached(
         &self,
         name: &str,

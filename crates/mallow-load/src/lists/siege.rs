@@ -1,7 +1,7 @@
 //! siege's `urls.txt` (`man siege`, "URL FORMAT", and the comments of the file that it installs).
 //!
-//! One URL on a line, `#` begins a comment line, `NAME = value` sets a variable that `$(NAME)` or `${NAME}` stands for,
-//! a backslash takes away the meaning of a dollar sign. `URL POST text` and `URL POST <file` (and PUT) have bodies.
+//! One URL per line, `#` begins a comment line, `NAME = value` sets a variable that `$(NAME)` or `${NAME}` expands
+//! to, a backslash escapes a dollar sign. `URL POST text` and `URL POST <file` (and PUT) have bodies.
 
 use super::origin::Origin;
 use crate::{LoadError, Target};
@@ -13,7 +13,7 @@ use std::path::Path;
 
 type Variables = BTreeMap<String, String>;
 
-/// No line is longer once its variables are put in: each could double the one before it.
+/// The maximum length of a line after expansion: each variable could double the one before it.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
 pub(super) fn urls(
@@ -41,7 +41,7 @@ pub(super) fn urls(
     Ok(targets)
 }
 
-/// `NAME = value`; a URL's query has an equals sign too, but no URL begins with a bare word before one.
+/// Parses `NAME = value`. The query of a URL contains an equals sign too, but no URL begins with a bare word before one.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (name, value) = line.split_once('=')?;
     let name = name.trim_end();
@@ -49,7 +49,7 @@ fn assignment(line: &str) -> Option<(&str, &str)> {
     (!name.is_empty() && name.chars().all(is_name)).then(|| (name, value.trim_start()))
 }
 
-/// The line with its variables put in and its escapes resolved.
+/// Returns the line with its variables expanded and its escapes resolved.
 fn expanded(line: &str, variables: &Variables) -> Result<String, String> {
     let mut text = String::with_capacity(line.len());
     let mut rest = line;
@@ -119,7 +119,7 @@ fn target(
     Ok(Target { method, path, headers, body, weight: 1 })
 }
 
-/// What a file holds, by its name.
+/// Returns the content type of a file, by its name.
 fn kind_of(name: &str) -> &'static str {
     match name.rsplit('.').next().unwrap_or("") {
         "json" => "application/json",

@@ -1,9 +1,9 @@
-//! Lists and logs against what they ask for.
+//! Compares lists and logs with the requests that they describe.
 
 use super::*;
 use proptest::prelude::*;
 
-/// A target as one would write it down: method, path, headers, body, weight.
+/// A target as one would write it: method, path, headers, body, weight.
 fn told(target: &Target) -> String {
     let mut text = format!("{} {}", target.method, target.path);
     for (name, value) in &target.headers {

@@ -1,4 +1,4 @@
-//! vegeta's targets (<https://github.com/tsenart/vegeta>, "-format"), as its `http` format and as JSON lines.
+//! vegeta's targets (<https://github.com/tsenart/vegeta>, "-format"), in its `http` format and as JSON lines.
 
 use super::origin::Origin;
 use crate::base64;
@@ -17,7 +17,7 @@ pub(super) fn is_request(line: &str) -> bool {
     method.chars().all(|c| c.is_ascii_uppercase()) && !matches!(url, "POST" | "PUT" | "GET" | "HEAD")
 }
 
-/// `METHOD URL`, then headers, then `@file` with the body. The next request begins with the next line that is one.
+/// Parses `METHOD URL`, then headers, then `@file` with the body. The next such line begins the next request.
 pub(super) fn http(
     text: &str,
     origin: &mut Origin<'_>,
@@ -56,7 +56,7 @@ pub(super) fn http(
     Ok(targets)
 }
 
-/// A target on a line of JSON.
+/// A target as a line of JSON.
 #[derive(Deserialize)]
 struct Line {
     method: String,
@@ -67,7 +67,7 @@ struct Line {
     header: Option<BTreeMap<String, Vec<String>>>,
 }
 
-/// One target in JSON on each line, its body in base64.
+/// Parses one JSON target per line, its body in base64.
 pub(super) fn json(text: &str, origin: &mut Origin<'_>) -> Result<Vec<Target>, LoadError> {
     let mut targets = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -1,7 +1,7 @@
 //! ApacheBench's summary (<https://httpd.apache.org/docs/2.4/programs/ab.html>, 2.3).
 //!
-//! ab calls an answer failed whose length differs from the first one's, as that of every page with a date in it does:
-//! those are not counted as failed here. It tells whole milliseconds.
+//! ab counts a response as failed if its length differs from the first one's, as that of every page with a date in it
+//! does: those are not counted as failed here. It reports whole milliseconds.
 
 use super::labels::{after, finite, metric};
 use super::{External, ExternalLatency};

@@ -29,7 +29,7 @@ pub(super) fn read(output: &str) -> Option<External> {
     })
 }
 
-/// Lines such as `[200] 2000 responses` below a heading: the metric in brackets, and the one after it, or 0.
+/// Parses lines such as `[200] 2000 responses` below a heading: the number in brackets, and the one after it, or 0.
 fn bracketed<'a>(summary: &'a str, heading: &str) -> impl Iterator<Item = (u64, u64)> + 'a {
     let start = summary.find(heading).map_or(summary.len(), |at| at + heading.len());
     let lines = summary[start..].lines().skip(1).take_while(|line| !line.trim().is_empty());

@@ -1,6 +1,6 @@
 //! oha's JSON (<https://github.com/hatoo/oha>, `schema.json` of 1.9).
 //!
-//! Requests that it broke off because its time was over are neither answered nor failed.
+//! Requests that it aborted because its time was over are neither answered nor failed.
 
 use super::labels::failed_statuses;
 use super::times::us_of_seconds;

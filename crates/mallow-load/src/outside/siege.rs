@@ -1,7 +1,7 @@
 //! siege's summary (<https://www.joedog.org/siege-manual/>, 4.0.7), as text and as JSON.
 //!
-//! Its transactions are the answers, those of 400 and above included; "successful" ones are those below 400, and
-//! "failed" ones got no answer. It tells hundredths of seconds, and no percentiles.
+//! Its transactions are the responses, those of 400 and above included; "successful" ones are those below 400, and
+//! "failed" ones got no response. It reports hundredths of seconds, and no percentiles.
 
 use super::labels::{finite, metric};
 use super::times::us_of_seconds;

@@ -1,4 +1,4 @@
-//! Every tool's output against what a person reads in it.
+//! Compares the parsed output of every tool with what a person reads in it.
 
 use super::*;
 

@@ -1,13 +1,13 @@
-//! Times as tools print them.
+//! Times as other tools print them.
 
 use mallow_base::quantity;
 
-/// Microseconds of seconds; none when there is no such time.
+/// Converts seconds to microseconds; `None` if it is not a valid time.
 pub(super) fn us_of_seconds(seconds: f64) -> Option<u64> {
     us(seconds * 1e6)
 }
 
-/// Microseconds of nanoseconds.
+/// Converts nanoseconds to microseconds.
 pub(super) fn us_of_ns(ns: f64) -> Option<u64> {
     us(ns / 1e3)
 }
@@ -16,7 +16,7 @@ fn us(us: f64) -> Option<u64> {
     (us.is_finite() && (0.0..1e15).contains(&us)).then(|| us.round() as u64)
 }
 
-/// Seconds of a time such as `507.00us`, `1.2ms`, `1m2.5s` or `2.981s`, as wrk and Go print them.
+/// Parses a time such as `507.00us`, `1.2ms`, `1m2.5s` or `2.981s`, as wrk and Go print them, into seconds.
 pub(super) fn seconds(text: &str) -> Option<f64> {
     let is_one_word = !text.contains(char::is_whitespace);
     quantity::micros(text).filter(|_| is_one_word).map(|us| us / 1e6)

@@ -1,4 +1,4 @@
-//! `vegeta report` (<https://github.com/tsenart/vegeta>, 12), as text and as JSON. Its code 0 is no answer.
+//! `vegeta report` (<https://github.com/tsenart/vegeta>, 12), as text and as JSON. Its code 0 means no response.
 
 use super::labels::{after, failed_statuses};
 use super::times::{seconds, us_of_ns, us_of_seconds};

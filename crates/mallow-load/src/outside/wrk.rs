@@ -1,7 +1,7 @@
 //! wrk's summary (<https://github.com/wg/wrk>, 4.1.0).
 //!
-//! wrk counts answers; requests that ended with a socket error stand apart. Those that it calls timeouts may still have
-//! been answered, so that they are failures and no further requests.
+//! wrk counts responses; requests that ended with a socket error are listed separately. Those that it calls timeouts
+//! may have been answered later, so they count as failures, but not as additional requests.
 
 use super::labels::{after, finite, metric};
 use super::times::{seconds, us_of_seconds};

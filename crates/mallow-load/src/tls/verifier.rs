@@ -1,4 +1,4 @@
-//! Who passes: what an authority has signed, what was given itself, or everybody.
+//! Verifiers: certificates that are signed by an authority or listed themselves, or all certificates.
 
 use crate::LoadError;
 use rustls::client::WebPkiServerVerifier;
@@ -13,10 +13,10 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, Sign
 use std::path::Path;
 use std::sync::Arc;
 
-/// Certificates of a file: authorities, and servers' own.
+/// Trusts the certificates of a file: authorities, and servers' own.
 ///
-/// A certificate that somebody made for a server at hand is commonly signed by itself and says that it is an authority. As one it may not
-/// stand for a server, by the letter; whoever names that very certificate means it to.
+/// A self-signed certificate of a server usually says that it is an authority. By the standard, an authority's
+/// certificate must not identify a server; but a user who names this very certificate wants to trust it.
 #[derive(Debug)]
 pub(super) struct GivenOrSigned {
     given: Vec<CertificateDer<'static>>,
@@ -56,7 +56,7 @@ impl ServerCertVerifier for GivenOrSigned {
         let verified =
             self.signed.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
         match verified {
-            // Its time is looked at before this, its name behind it.
+            // Its validity period is checked before this, its name after it.
             Err(Error::InvalidCertificate(CertificateError::Other(_) | CertificateError::UnknownIssuer))
                 if self.given.contains(end_entity) =>
             {
@@ -90,7 +90,7 @@ impl ServerCertVerifier for GivenOrSigned {
     }
 }
 
-/// Everybody passes. That the other side has the key of its certificate is looked at all the same.
+/// Trusts all certificates, but still verifies that the server has the private key of its certificate.
 #[derive(Debug)]
 pub(super) struct Anybody {
     algorithms: WebPkiSupportedAlgorithms,

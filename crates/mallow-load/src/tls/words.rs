@@ -1,11 +1,11 @@
-//! Why there was no TLS, as sentences with a cure.
+//! Error messages of TLS, as sentences with a cure.
 
 use super::{Tls, Trust};
 use rustls::{AlertDescription, CertificateError, Error, InvalidMessage, OtherError, PeerIncompatible};
 use std::io;
 use std::time::Duration;
 
-/// Why a handshake failed.
+/// Explains why a handshake failed.
 pub(crate) fn why(error: &io::Error, tls: &Tls) -> String {
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
         Some(error) => of_error(error, tls),
@@ -45,7 +45,7 @@ fn of_error(error: &Error, tls: &Tls) -> String {
 
 fn of_certificate(error: &CertificateError, tls: &Tls) -> String {
     match error {
-        // An authority that was made anew has its old name and another key.
+        // An authority that was created again has its old name and another key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => match &tls.trust {
             Trust::File(path) => format!(
                 "nobody in '{}' has signed its certificate; --insecure does without",
@@ -55,7 +55,7 @@ fn of_certificate(error: &CertificateError, tls: &Tls) -> String {
                   --cacert FILE, or do without with --insecure"
                 .to_owned(),
         },
-        // So is one that was signed by itself, as people make it for a server at hand.
+        // The same holds for a self-signed certificate, as people create it for a server of their own.
         CertificateError::Other(error) if is_an_authoritys(error) => {
             "its certificate is that of an authority, which may not stand for a server unless that very certificate is named with \
              --cacert FILE; --insecure does without"
@@ -78,7 +78,7 @@ fn is_an_authoritys(error: &OtherError) -> bool {
     error.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity)
 }
 
-/// `presented` is as webpki writes it down: `DnsName("example.org")`, `IpAddress(127.0.0.1)`.
+/// `presented` is in webpki's format: `DnsName("example.org")`, `IpAddress(127.0.0.1)`.
 fn of_name(presented: &[String], tls: &Tls) -> String {
     let name = |text: &String| {
         let inner = text.split_once('(').map_or(text.as_str(), |(_, inner)| inner.trim_end_matches(')'));

@@ -1,4 +1,4 @@
-//! A server that does what a test wants and remembers what it was asked.
+//! A server that responds as a test says and remembers the requests.
 
 #![allow(dead_code, reason = "each of the tests' programs uses a part of it")]
 
@@ -24,22 +24,22 @@ pub(crate) struct Seen {
     pub(crate) connection: usize,
 }
 
-/// What to do about it.
+/// How to respond.
 #[derive(Clone, Debug)]
 pub(crate) enum Reply {
     /// A status and a body.
     Answer(u16, &'static str),
-    /// A status, headers with a line's end behind each, and a body.
+    /// A status, headers that each end with a line break, and a body.
     Headed(u16, String, String),
-    /// An answer, and the end of the connection, which is announced or not.
+    /// A response, and the end of the connection, which is announced or not.
     Last { announced: bool },
-    /// First wait.
+    /// Wait first.
     Late(Duration),
-    /// Head and body in two pieces, of which Nagle's algorithm holds back the second.
+    /// Head and body in two pieces; Nagle's algorithm delays the second.
     TwoPieces,
     /// These bytes, and the end of the connection.
     Raw(&'static str),
-    /// A reset.
+    /// A TCP reset.
     Reset,
 }
 
@@ -69,7 +69,7 @@ impl Server {
                 let connection = counts.connections.fetch_add(1, Ordering::SeqCst);
                 counts.open.fetch_add(1, Ordering::SeqCst);
                 thread::spawn(move || {
-                    // The end of a connection, however it comes, is the end of its thread.
+                    // The thread ends with its connection, however that ends.
                     let _ = serve(stream.unwrap(), connection, &counts, &*reply);
                     counts.open.fetch_sub(1, Ordering::SeqCst);
                 });
@@ -78,24 +78,24 @@ impl Server {
         Server { address, counts }
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.counts.connections.load(Ordering::SeqCst)
     }
 
-    /// Requests so far.
+    /// Returns the number of requests so far.
     pub(crate) fn requests(&self) -> usize {
         self.counts.requests.load(Ordering::SeqCst)
     }
 
-    /// The requests so far, in the order in which they came.
+    /// Returns the requests so far, in the order in which they came.
     pub(crate) fn seen(&self) -> Vec<Seen> {
         let mut seen = self.counts.seen.lock().unwrap().clone();
         seen.sort_by_key(|seen| seen.number);
         seen
     }
 
-    /// Waits until so many connections are open; tells how many are, if that does not come about.
+    /// Waits until this number of connections is open; returns how many are open after a timeout.
     pub(crate) fn settles_at(&self, open: usize) -> usize {
         let end = Instant::now() + Duration::from_secs(5);
         while self.counts.open.load(Ordering::SeqCst) != open && Instant::now() < end {
@@ -119,7 +119,7 @@ fn serve(
         seen.connection = connection;
         let is_head = seen.line.starts_with("HEAD ");
         let what = reply(&seen);
-        // Long runs are counted, not remembered.
+        // Long runs are counted, not stored.
         if seen.number < 1000 {
             counts.seen.lock().unwrap().push(seen);
         }

@@ -1,23 +1,23 @@
-//! When a soak has to end: somebody said so, or its time is up.
+//! When a soak has to end: it was cancelled, or its time is up.
 
 use mallow_launch::Interrupts;
 use std::time::Instant;
 
-/// Asked wherever something might go on.
+/// Checked wherever a phase might continue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadline<'a> {
     pub(crate) interrupts: &'a Interrupts,
-    /// No work is done from then on.
+    /// No work starts after this.
     pub(crate) end: Option<Instant>,
 }
 
 impl Deadline<'_> {
-    /// Somebody wants an end.
+    /// Returns whether the soak was cancelled.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.interrupts.heard() > 0
     }
 
-    /// There is no time for more work.
+    /// Returns whether there is no time for more work.
     pub(crate) fn is_over(&self) -> bool {
         self.is_cancelled() || self.end.is_some_and(|end| Instant::now() >= end)
     }

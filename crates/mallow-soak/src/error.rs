@@ -1,4 +1,4 @@
-//! Why there is no verdict.
+//! Errors: why there is no verdict.
 
 use mallow_collect::CollectError;
 use mallow_launch::LaunchError;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Why a soak cannot be done.
 #[derive(Debug, thiserror::Error)]
 pub enum SoakError {
-    /// Somebody listens there already.
+    /// The port is already in use.
     #[error(
         "{address} is taken{}; stop that program yourself (mallow ends nothing that it did not start) or choose another port",
         by.as_deref().map(|by| format!(" by {by}")).unwrap_or_default()
@@ -17,22 +17,22 @@ pub enum SoakError {
     PortTaken {
         /// The address.
         address: SocketAddr,
-        /// Who: `nginx (process 123)`.
+        /// Its owner: `nginx (process 123)`.
         by: Option<String>,
     },
     /// It did not become ready.
     #[error("the server was not ready after {seconds:.0} s: {last}{}{}", listens(elsewhere), said(said_last))]
     NotReady {
-        /// How long we waited.
+        /// How long it was waited for.
         seconds: f64,
         /// What was seen last.
         last: String,
-        /// Where it listens instead.
+        /// The addresses on which it listens instead.
         elsewhere: Vec<SocketAddr>,
         /// The end of its output.
         said_last: String,
     },
-    /// It ended before it was ready.
+    /// It exited before it was ready.
     #[error("the server ended before it was ready ({how}){}", said(said_last))]
     EndedEarly {
         /// How.
@@ -40,10 +40,10 @@ pub enum SoakError {
         /// The end of its output.
         said_last: String,
     },
-    /// Somebody wanted it to end before there was anything to judge.
+    /// It was interrupted before there was anything to judge.
     #[error("interrupted before there was anything to judge")]
     Interrupted,
-    /// There is no such process, or it may not be looked at.
+    /// There is no such process, or it must not be read.
     #[error("cannot look at process {pid}: {cause}")]
     NoProcess {
         /// The process.
@@ -51,7 +51,7 @@ pub enum SoakError {
         /// The system's reason.
         cause: std::io::Error,
     },
-    /// The load cannot be made.
+    /// The load cannot be sent.
     #[error(transparent)]
     Load(#[from] LoadError),
     /// The server cannot be started or recorded.
@@ -79,7 +79,7 @@ pub enum SoakError {
     /// The system refused something.
     #[error("cannot {what}: {cause}")]
     System {
-        /// What was wanted.
+        /// What was attempted.
         what: &'static str,
         /// The system's reason.
         cause: std::io::Error,

@@ -1,4 +1,4 @@
-//! Which stacks grow: series of what each held, at the looks that are kept, and names for those that matter.
+//! Which stacks grow: what each stack held at the snapshots that are kept, and names for those that matter.
 
 use crate::processes::Mappings;
 use mallow_base::Frame;
@@ -9,34 +9,34 @@ use mallow_profile::StackId;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
-/// One look that is kept.
+/// A snapshot of the live heap that is kept.
 #[derive(Debug)]
 pub(crate) struct Kept {
-    /// Which of the measured observations it belongs to.
+    /// The measured observation that it belongs to.
     pub(crate) observation: usize,
     pub(crate) look: LiveHeap,
     pub(crate) mappings: Mappings,
 }
 
-/// Looks over a run of any length: never more than twice this many.
+/// Snapshots of a run of any length: never more than twice this number.
 #[derive(Debug, Default)]
 pub(crate) struct KeptHeaps {
     kept: Vec<Kept>,
-    /// Every look of which number is kept.
+    /// Only snapshots whose number is a multiple of this are kept.
     every: usize,
 }
 
 const KEPT_MAX: usize = 160;
-/// Stacks that are named; of the others there is only their sum.
+/// The number of stacks that are named; of the others only the sum is known.
 const NAMED_MAX: usize = 2000;
-/// Stacks that a report tells of.
+/// The number of stacks that a report shows.
 const TOLD_MAX: usize = 20;
 
-/// A stack, told from those of other processes.
+/// A stack, distinguished from those of other processes.
 type Key = (u32, StackId);
 
 impl KeptHeaps {
-    /// Keeps a look, and when there are too many, drops every second.
+    /// Stores a snapshot; if there are too many, every second one is dropped.
     pub(crate) fn add(&mut self, observation: usize, look: Option<LiveHeap>, mappings: Mappings) {
         self.every = self.every.max(1);
         if !observation.is_multiple_of(self.every) {
@@ -50,15 +50,15 @@ impl KeptHeaps {
         }
     }
 
-    /// The looks at the edges of a window of observations.
+    /// Returns the snapshots at the edges of a window of observations.
     pub(crate) fn edges(&self, window: &Range<usize>) -> Option<(&Kept, &Kept)> {
         let mut inside = self.kept.iter().filter(|kept| window.contains(&kept.observation));
         let first = inside.next()?;
         inside.next_back().map(|last| (first, last))
     }
 
-    /// What each stack held that holds more or less at the last look than at the first. One that falls may have passed its blocks on to
-    /// one that rises.
+    /// Returns what each stack held whose bytes differ between the first snapshot and the last. Stacks that fall are
+    /// included, since they may have passed their blocks on to one that rises.
     pub(crate) fn stacks(&self) -> Stacks {
         let kept: Vec<&Kept> = self.kept.iter().collect();
         let keys: Vec<Vec<Key>> = changed(&kept, u64::abs_diff).into_iter().map(|key| vec![key]).collect();
@@ -68,7 +68,7 @@ impl KeptHeaps {
         }
     }
 
-    /// The stacks that grow, those that grow most first, by the looks at all observations.
+    /// Returns the stacks that grow over all observations, the fastest first.
     pub(crate) fn growth(
         &self,
         observations: &[Observation],
@@ -103,12 +103,12 @@ impl KeptHeaps {
     }
 }
 
-/// The stacks that hold more at the last look than at the first, those that rose most first.
+/// Returns the stacks that hold more in the last snapshot than in the first, the largest rise first.
 fn risen(kept: &[&Kept]) -> Vec<Key> {
     changed(kept, |before, after| after.saturating_sub(before))
 }
 
-/// The stacks that `change` finds something of between the first look and the last, those with most of it first.
+/// Returns the stacks for which `change` is not 0 between the first snapshot and the last, the largest first.
 fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
     let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return Vec::new() };
     let mut levels: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
@@ -127,7 +127,7 @@ fn held(look: &LiveHeap) -> impl Iterator<Item = (Key, u64, u64)> {
     })
 }
 
-/// Stacks with the same frames: addresses that differ within a line, and the same code in several processes.
+/// Stacks with the same frames: they differ only in addresses within a line, or in the process that runs the same code.
 struct Group {
     frames: Vec<Frame>,
     keys: Vec<Key>,
@@ -146,7 +146,7 @@ fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
     groups
 }
 
-/// The sums over the stacks of each group.
+/// Returns the sums over the stacks of each group.
 fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
     let group_of: FxHashMap<Key, usize> =
         groups.iter().enumerate().flat_map(|(at, group)| group.iter().map(move |key| (*key, at))).collect();
@@ -164,7 +164,7 @@ fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
     series
 }
 
-/// The mappings that grew from one look to another, those that grew most first.
+/// Returns the mappings that grew between two observations, the largest growth first.
 pub(crate) fn mapping_growth(first: &Mappings, last: &Mappings) -> Vec<MappingGrowth> {
     let mut growth: Vec<MappingGrowth> = last
         .iter()

@@ -1,4 +1,4 @@
-//! Who holds a process's memory when malloc does not: what a look at its recording says, and its executable.
+//! Which allocator holds a process's memory if malloc does not: according to its recording, and to its executable.
 
 use mallow_collect::{HeapSource, Linked, LiveHeap, linked_into};
 use rustc_hash::FxHashMap;
@@ -6,14 +6,14 @@ use std::cell::RefCell;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 
-/// The executables that were met, by device and number. A process may become another program.
+/// The executables that were seen, by device and inode. A process may exec another program.
 #[derive(Debug, Default)]
 pub(crate) struct Holders {
     known: RefCell<FxHashMap<(u64, u64), Linked>>,
 }
 
 impl Holders {
-    /// The name of who holds it, in one of these processes.
+    /// Returns the name of the allocator, in one of these processes.
     pub(crate) fn of(&self, pids: &[u32], look: Option<&LiveHeap>) -> Option<String> {
         let is_go = |pid: &u32| self.linked(*pid).is_some_and(|linked| linked.is_go);
         if pids.iter().any(is_go) {
@@ -24,7 +24,7 @@ impl Holders {
         let is_recorded = |pid: u32| recorded().any(|seen| seen.pid == pid);
         recorded().find_map(|seen| name(&seen.source)).or_else(|| {
             let unrecorded = pids.iter().filter(|pid| !is_recorded(**pid));
-            // A static program has the C library's own malloc in it.
+            // A static program contains the C library's own malloc.
             let linked = |pid: &u32| self.linked(*pid)?.allocator.filter(|name| *name != "malloc");
             unrecorded.copied().find_map(|pid| linked(&pid)).map(str::to_owned)
         })
@@ -42,7 +42,7 @@ fn name(source: &HeapSource) -> Option<String> {
     match source {
         HeapSource::OwnAllocator(own) => Some(own.name.clone()),
         HeapSource::Unexplained => Some("unknown".to_owned()),
-        // A runtime tells its metrics, or is known by its executable.
+        // A runtime reports its metrics, or is recognised by its executable.
         HeapSource::Malloc | HeapSource::Core | HeapSource::Managed { .. } => None,
     }
 }

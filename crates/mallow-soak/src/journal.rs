@@ -1,4 +1,4 @@
-//! The journal as a file: written line by line while a soak runs, read back, and gone on with.
+//! The journal as a file: written line by line during a soak, read, and continued.
 
 use crate::error::SoakError;
 use mallow_evidence::{JournalHead, JournalRead, Sample};
@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A journal that is written.
+/// A journal that is being written.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Begins one. A file that exists is not overwritten.
+    /// Creates one. An existing file is not overwritten.
     pub(crate) fn begin(path: &Path, head: &JournalHead) -> Result<Journal, SoakError> {
         let file = mallow_files::create_new(path);
         let file = file.map_err(|cause| SoakError::CannotWrite { path: path.to_owned(), cause })?;
@@ -24,7 +24,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Goes on with one, behind its last whole line.
+    /// Continues one, after its last whole line.
     pub(crate) fn go_on(path: &Path) -> Result<(Journal, JournalRead), SoakError> {
         let cannot = |cause| SoakError::CannotWrite { path: path.to_owned(), cause };
         let read = read_journal(path)?;
@@ -35,7 +35,7 @@ impl Journal {
         Ok((Journal { path: path.to_owned(), file }, read))
     }
 
-    /// Adds a sample. It is in the file when this returns.
+    /// Appends a sample. It is in the file when this returns.
     pub(crate) fn add(&mut self, sample: &Sample) -> Result<(), SoakError> {
         self.line(sample)
     }
@@ -52,10 +52,10 @@ impl Journal {
     }
 }
 
-/// Reads a journal, whether or not somebody still writes it.
+/// Reads a journal, even while it is still being written.
 ///
 /// # Errors
-/// When it cannot be read, is no journal, or a whole line makes no sense.
+/// If it cannot be read, is not a journal, or has an invalid whole line.
 pub fn read_journal(path: &Path) -> Result<JournalRead, SoakError> {
     let wrong = |cause: String| SoakError::CannotRead { path: path.to_owned(), cause };
     let text = std::fs::read_to_string(path).map_err(|cause| wrong(cause.to_string()))?;

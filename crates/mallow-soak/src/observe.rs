@@ -1,4 +1,4 @@
-//! A look at the server: it is left to settle, made to collect and to trim, and then read.
+//! An observation of the server: wait until it is idle, collect and trim its heap, and read its metrics.
 
 use crate::options::{Collection, SoakOptions};
 use crate::processes::{self, Mappings};
@@ -10,41 +10,41 @@ use mallow_load::status_of;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
 
-/// What a look gives.
+/// The result of an observation.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) sample: Sample,
-    /// None without a recorder.
+    /// `None` without a recorder.
     pub(crate) look: Option<LiveHeap>,
     pub(crate) mappings: Mappings,
 }
 
-/// The server has come to rest when its live heap moved by less than this ...
+/// The server is idle if its live heap changes by less than this ...
 const STILL_BYTES: u64 = 4096;
 /// ... or, without a recorder, its resident memory by less than this ...
 const STILL_RESIDENT_BYTES: u64 = 64 * 1024;
-/// ... for so long.
+/// ... for this long.
 const STILL: Duration = Duration::from_millis(200);
-/// It is not waited for longer than this, ...
+/// The maximum wait, ...
 const STILL_MAX: Duration = Duration::from_secs(3);
-/// ... nor longer than this when it did not come to rest the last time: it will not this time either.
+/// ... and the maximum if it did not become idle the last time: it will not do so this time either.
 const STILL_AGAIN_MAX: Duration = Duration::from_millis(600);
-/// Between two looks at whether it moves.
+/// The interval between two checks.
 const STEP: Duration = Duration::from_millis(20);
-/// How long an allocator or a runtime may take.
+/// How long an allocator or a runtime may take to respond.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Those who are asked.
+/// Observes a server.
 pub(crate) struct Observer<'a> {
     pub(crate) options: &'a SoakOptions,
     pub(crate) server: &'a Running,
     pub(crate) runtimes: &'a mut Runtimes,
-    /// It did not come to rest the last time.
+    /// Whether it did not become idle the last time.
     pub(crate) is_restless: bool,
 }
 
 impl Observer<'_> {
-    /// Waits for rest, has garbage collected and memory given back, and reads everything.
+    /// Waits until the server is idle, collects garbage, releases unused memory, and reads all metrics.
     pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadMetrics>) -> Seen {
         let begun = Instant::now();
         let collected = self.collect();
@@ -76,7 +76,7 @@ impl Observer<'_> {
         seen
     }
 
-    /// Reads at once, changing nothing.
+    /// Reads the metrics at once, without changing anything.
     pub(crate) fn in_passing(&mut self, phase: Phase) -> Seen {
         let (pids, threads) = self.server.processes();
         let mut seen = self.read(phase, &pids, threads);
@@ -104,7 +104,7 @@ impl Observer<'_> {
         Seen { sample, look, mappings: Mappings::new() }
     }
 
-    /// Has managed memory collected; gives what the runtimes said.
+    /// Collects managed heaps; returns the metrics that the runtimes report.
     fn collect(&mut self) -> Vec<RuntimeMetrics> {
         match &self.options.collection {
             Collection::Never => return Vec::new(),
@@ -128,7 +128,7 @@ impl Observer<'_> {
         }
     }
 
-    /// Waits until the server stands still; gives false when it does not.
+    /// Waits until the server is idle; returns false if it does not become idle.
     fn settle(&self) -> bool {
         let begun = Instant::now();
         let (limit, mut least, mut most) = (self.stillness(), u64::MAX, 0);
@@ -164,7 +164,7 @@ impl Observer<'_> {
     }
 }
 
-/// A process that ends meanwhile is left out.
+/// A process that exits meanwhile is left out.
 fn memory_of(pids: &[u32]) -> (Memory, Mappings) {
     let (mut memory, mut mappings) = (Memory::default(), Mappings::new());
     for pid in pids {
@@ -182,7 +182,7 @@ fn heap_of(look: &LiveHeap) -> HeapMetrics {
     }
 }
 
-/// The sum over processes; none when somebody keeps no account.
+/// Returns the sum over processes; `None` if one of them reports nothing.
 fn allocator_of(accounts: &[AllocatorAccount]) -> Option<AllocatorMetrics> {
     let name = accounts.first()?.allocator.to_owned();
     let held_bytes = accounts.iter().map(|account| account.held_bytes).sum::<Option<u64>>()?;

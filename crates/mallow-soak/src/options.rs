@@ -9,51 +9,51 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is watched.
+/// What is observed.
 #[derive(Clone, Debug)]
 pub enum Server {
-    /// A command that is started, and ended, here.
+    /// A command that the soak starts and stops.
     Command(Vec<OsString>),
-    /// A process that runs already. It is never signalled.
+    /// A process that already runs. It is never signalled.
     Pid(u32),
 }
 
 /// The work of one iteration.
 #[derive(Clone, Debug)]
 pub enum Work {
-    /// Our own load.
+    /// Load of mallow's own generator.
     Http(Box<Load>),
-    /// A command, run once for each iteration through `sh -c`; one request each.
+    /// A command, run once for each iteration through `sh -c`; each run counts as one request.
     Command(String),
-    /// Another load generator, run through `sh -c` with `{duration}`, `{seconds}`, `{workers}`, `{requests}` and `{url}`
-    /// put in. Its output is read for counts.
+    /// Another load generator, run through `sh -c` with `{duration}`, `{seconds}`, `{workers}`, `{requests}` and
+    /// `{url}` replaced. Its output is parsed for counts.
     External {
         /// The command line.
         template: String,
-        /// What `{url}` stands for.
+        /// The replacement of `{url}`.
         url: String,
-        /// What `{workers}` stands for.
+        /// The replacement of `{workers}`.
         workers: u32,
     },
 }
 
-/// How one knows that a server is ready.
+/// How it is detected that a server is ready.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ready {
-    /// Something listens at this address.
+    /// A port listens at this address.
     Listens(SocketAddr),
-    /// It answers a GET of this path with any status below 500.
+    /// It responds to a GET of this path with any status below 500.
     Answers(Endpoint, String),
-    /// Its output holds this text.
+    /// Its output contains this text.
     Says(String),
     /// At once.
     AtOnce,
 }
 
-/// How a managed runtime is made to collect before a look.
+/// How a managed runtime is made to collect before an observation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Collection {
-    /// By the hook that is put into Ruby, Python and Node, and through the attach interface of a JVM.
+    /// By the hook that is loaded into Ruby, Python and Node, and through the attach interface of a JVM.
     #[default]
     Automatic,
     /// Not at all.
@@ -64,58 +64,58 @@ pub enum Collection {
     Signal(i32),
 }
 
-/// Everything that a soak needs to know.
+/// The settings of a soak.
 #[derive(Clone, Debug)]
 pub struct SoakOptions {
-    /// What is watched.
+    /// What is observed.
     pub server: Server,
     /// Variables set for it.
     pub environment: Vec<(OsString, OsString)>,
     /// The work of one iteration.
     pub work: Work,
-    /// Statuses of 400 and above that are answers all the same, of our own load.
+    /// Statuses of 400 and above that count as success, with mallow's own load.
     pub accepted: Vec<RangeInclusive<u16>>,
-    /// How long an iteration is; none for what a second of load gives, and at least 1,000 requests.
+    /// The length of an iteration; `None` for as many requests as a second of load sends, and at least 1,000.
     pub amount: Option<Amount>,
     /// Iterations that are judged.
     pub iterations: u32,
-    /// Go on up to four times as many while the verdict is open.
+    /// Continue, up to four times as long, while there is no verdict.
     pub extend: bool,
-    /// Iterations before those.
+    /// Iterations before those, which are not judged.
     pub warm_up: u32,
-    /// Begin with an iteration at one and a half times the concurrency.
+    /// Start with an iteration at one and a half times the concurrency.
     pub burst: bool,
-    /// How long the server is left alone before the load, and again after it.
+    /// How long the server gets no requests before the load, and again after it.
     pub idle: Duration,
-    /// When it ends, counted from when the server is ready: no work is done later, and time is left to leave the server alone once more.
+    /// When it ends, counted from when the server is ready: no work is done later, and time is left for the last idle phase.
     pub max_time: Option<Duration>,
     /// A long run: as many iterations as fit into this time, whatever the verdict.
     pub long: Option<Duration>,
-    /// How one knows that the server is ready.
+    /// How it is detected that the server is ready.
     pub ready: Ready,
-    /// How long that may take.
+    /// The maximum time until then.
     pub ready_timeout: Duration,
     /// How the server's managed memory is collected.
     pub collection: Collection,
-    /// Ask the allocator to give back what it does not use before the second look.
+    /// Make the allocator release unused memory before the second reading.
     pub trim: bool,
     /// Leave connections open between iterations.
     pub keep_connections: bool,
-    /// Put the recorder into the server.
+    /// Load the recorder into the server.
     pub record: bool,
-    /// From where on growth is growth.
+    /// The thresholds of growth.
     pub rules: Rules,
     /// The memory that the server may have, for "time to the limit".
     pub memory_limit_bytes: Option<u64>,
-    /// Where samples are kept, line by line.
+    /// The file for samples, one per line.
     pub journal: Option<PathBuf>,
-    /// Continue the journal rather than refuse to overwrite it.
+    /// Continue the journal instead of refusing to overwrite it.
     pub resume: bool,
-    /// Where the server's output goes; none for stderr of our own.
+    /// The file for the server's output; `None` for our stderr.
     pub server_output: Option<PathBuf>,
-    /// A folder for two snapshots of a managed heap that grows; none if none are wanted.
+    /// A folder for two snapshots of a managed heap that grows; `None` for no snapshots.
     pub snapshots: Option<PathBuf>,
-    /// Heaps of more bytes than this are not written into it: a snapshot is about as large as its heap, up to three times.
+    /// A larger heap is not written: a snapshot is between one and three times as large as its heap.
     pub snapshot_heap_bytes_max: u64,
     /// What is kept of the command lines of the server, its processes and the load.
     pub command_lines: CommandLines,
@@ -124,12 +124,12 @@ pub struct SoakOptions {
 }
 
 impl SoakOptions {
-    /// How long it may work: what the server is left alone for at the end is not in it.
+    /// Returns the maximum time for work, without the last idle phase.
     pub(crate) fn work_time_max(&self) -> Option<Duration> {
         Some(self.max_time?.saturating_sub(self.idle))
     }
 
-    /// Our own load, when there is one.
+    /// Returns the load of mallow's own generator, if it is used.
     pub(crate) fn load(&self) -> Option<&Load> {
         match &self.work {
             Work::Http(load) => Some(load),
@@ -137,12 +137,12 @@ impl SoakOptions {
         }
     }
 
-    /// What is spoken at an endpoint, if that was said: what is said of the load holds for no other server.
+    /// Returns the protocol of an endpoint, if it is known: the load's protocol says nothing about another server.
     pub(crate) fn protocol_at(&self, endpoint: &Endpoint) -> Option<Protocol> {
         self.load().filter(|load| load.endpoint.address == endpoint.address)?.protocol
     }
 
-    /// The load's schedule in requests a second; none without one.
+    /// Returns the load's rate in requests a second; `None` without one.
     pub(crate) fn wanted_rate(&self) -> Option<f64> {
         self.load()?.rate
     }

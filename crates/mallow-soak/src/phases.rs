@@ -14,7 +14,7 @@ use mallow_growth::{Verdict, judge};
 use mallow_load::Amount;
 use std::time::{Duration, Instant};
 
-/// Everything that the phases share.
+/// State that the phases share.
 pub(crate) struct Phases<'a> {
     pub(crate) options: &'a SoakOptions,
     pub(crate) server: Running,
@@ -22,32 +22,32 @@ pub(crate) struct Phases<'a> {
     pub(crate) runtimes: Runtimes,
     pub(crate) deadline: Deadline<'a>,
     pub(crate) journal: Option<Journal>,
-    /// Those of this server, in the order of time.
+    /// The samples of this server, in the order of time.
     pub(crate) samples: Vec<Sample>,
     pub(crate) looks: KeptHeaps,
-    /// The number of the server, and of the last sample before this one's first.
+    /// The number of the server, and of the last sample before its first one.
     pub(crate) server_number: u32,
     pub(crate) number: u32,
-    /// Seconds that this server had been watched before.
+    /// Seconds for which this server had been observed before.
     pub(crate) seconds_before: f64,
     pub(crate) begun: Instant,
-    /// How long a judged iteration is.
+    /// The length of a judged iteration.
     pub(crate) amount: Option<Amount>,
-    /// Whether it was asked for something last of which it has answered nothing: it may still be at it.
+    /// Whether it has answered none of its last requests: it may still be working on them.
     pub(crate) is_at_work: bool,
 }
 
-/// Looks at the server while it is left alone at the end.
+/// The number of observations in the last idle phase.
 const IDLE_LOOKS: u32 = 10;
-/// A long run has about so many iterations, ...
+/// A long run has about this number of iterations, ...
 const LONG_ITERATIONS: u32 = 240;
-/// ... none shorter than this.
+/// ... but none shorter than this.
 const LONG_ITERATION_MIN: Duration = Duration::from_secs(1);
 /// How often the number of iterations may double.
 const EXTENSION_MAX: u32 = 4;
 
 impl Phases<'_> {
-    /// All of them. Ends early when the server does, when the user wants it, or when nothing is answered.
+    /// Runs all phases. Ends early if the server exits, the user cancels, or no request is answered.
     pub(crate) fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
         self.leave_alone(progress)?;
         let mut amount = self.warm_up(progress)?;
@@ -75,7 +75,7 @@ impl Phases<'_> {
         self.control(progress)
     }
 
-    /// Returns whether another iteration may begin.
+    /// Returns whether another iteration may start.
     fn goes_on(&self) -> bool {
         let is_long_enough = self.options.long.is_some_and(|long| self.begun.elapsed() >= long);
         !self.deadline.is_over() && !is_long_enough && !self.server.has_ended()
@@ -85,7 +85,7 @@ impl Phases<'_> {
         self.samples.iter().filter(|sample| sample.phase == Phase::Measured).count()
     }
 
-    /// How many iterations more the verdict needs; none when it is clear, or will not become so.
+    /// Returns how many more iterations the verdict needs; `None` if it is clear, or will not become clear.
     fn extension(&self, wanted: u32) -> Option<u32> {
         if self.options.long.is_some() {
             return Some(wanted);
@@ -100,7 +100,7 @@ impl Phases<'_> {
         (conclusion.verdict == Verdict::Inconclusive).then_some(wanted)
     }
 
-    /// Returns whether most of what was asked in the iterations so far was not answered: more of the same shows nothing.
+    /// Returns whether most requests of the iterations so far got no response: more iterations would show nothing.
     fn is_hopeless(&self) -> bool {
         let loads = || self.samples.iter().filter_map(|sample| sample.load.as_ref());
         let requests: u64 = loads().map(|load| load.requests).sum();
@@ -108,7 +108,7 @@ impl Phases<'_> {
         requests > 0 && succeeded * 2 < requests
     }
 
-    /// The server as it is before its first request.
+    /// Observes the server before its first request.
     fn leave_alone(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
         progress(Progress::Phase(Phase::Idle));
         std::thread::sleep(self.options.idle);
@@ -116,7 +116,7 @@ impl Phases<'_> {
         self.note(seen, progress)
     }
 
-    /// The burst and the iterations that nobody judges; gives how long the others are to be.
+    /// Runs the burst and the iterations that are not judged; returns the length of the others.
     fn warm_up(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Option<Amount>, SoakError> {
         let long =
             self.options.long.map(|long| Amount::Duration((long / LONG_ITERATIONS).max(LONG_ITERATION_MIN)));
@@ -136,7 +136,7 @@ impl Phases<'_> {
         Ok(given.or_else(|| self.natural()))
     }
 
-    /// The length of an iteration by the last one, when nobody gave another.
+    /// Returns the length of an iteration according to the last one, if none was given.
     fn natural(&self) -> Option<Amount> {
         let load = self.samples.iter().rev().find_map(|sample| sample.load.as_ref())?;
         natural_amount(&self.options.work, load)
@@ -161,7 +161,7 @@ impl Phases<'_> {
         self.note(seen, progress)
     }
 
-    /// The server when nothing is asked of it: what grows now grows with time.
+    /// Observes the server without requests: what grows now grows with time.
     fn control(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
         let is_at_rest = !self.is_at_work && !self.server.has_ended();
         if self.options.idle.is_zero() || !is_at_rest || self.deadline.is_cancelled() {
@@ -184,7 +184,7 @@ impl Phases<'_> {
         Observer { options: self.options, server: &self.server, runtimes: &mut self.runtimes, is_restless }
     }
 
-    /// Completes a sample with what only the course knows, and keeps it.
+    /// Completes a sample with what only this struct knows, and stores it.
     fn note(&mut self, seen: Seen, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
         let Seen { mut sample, look, mappings } = seen;
         self.number += 1;
@@ -207,7 +207,7 @@ impl Phases<'_> {
     }
 }
 
-/// The memory that a sample left behind.
+/// Returns the memory at the end of a sample.
 fn at_its_end(sample: &Sample) -> Memory {
     sample.memory_trimmed.unwrap_or(sample.memory)
 }

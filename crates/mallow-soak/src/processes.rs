@@ -1,11 +1,11 @@
-//! Which processes are the server, and what the kernel counts of them: `/proc`, read at rest.
+//! Which processes belong to the server, and their metrics in `/proc`.
 
 use mallow_evidence::Memory;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// A process, told from a later one that has got its number.
+/// A process, distinguished from a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
@@ -21,8 +21,8 @@ struct Stat {
     threads: u64,
 }
 
-/// The server's processes that are alive: `root`, its descendants, those in its group, and those of `known` that have
-/// left both. Gives their threads too.
+/// Returns the live processes of the server: `root`, its descendants, those in its group, and those of `known` that
+/// have left both. Also returns the number of their threads.
 pub(crate) fn of_server(root: u32, group: Option<u32>, known: &FxHashSet<Process>) -> (Vec<Process>, u64) {
     let all: FxHashMap<u32, Stat> = everybody().map(|stat| (stat.process.pid, stat)).collect();
     let is_ours = |stat: &Stat| {
@@ -36,9 +36,9 @@ pub(crate) fn of_server(root: u32, group: Option<u32>, known: &FxHashSet<Process
     (processes, ours().map(|stat| stat.threads).sum())
 }
 
-/// A process and its ancestors, as far as they are known.
+/// Returns a process and its ancestors, as far as they are known.
 fn ancestors<'a>(stat: &Stat, all: &'a FxHashMap<u32, Stat>) -> impl Iterator<Item = u32> + use<'a> {
-    /// The table is read while it changes: a number that was given out again could close a circle.
+    /// The table changes while it is read: a reused pid could create a cycle.
     const DEPTH_MAX: usize = 64;
     let parent_of = |pid: &u32| all.get(pid).map(|stat| stat.parent).filter(|parent| *parent > 1);
     std::iter::successors(Some(stat.process.pid), parent_of).take(DEPTH_MAX)
@@ -65,12 +65,12 @@ impl Stat {
     }
 }
 
-/// The process of that number, if there is one that is no zombie.
+/// Returns the process with that pid, if it exists and is not a zombie.
 pub(crate) fn process(pid: u32) -> Option<Process> {
     stat(pid).filter(|stat| !stat.is_zombie).map(|stat| stat.process)
 }
 
-/// Open descriptors of a process.
+/// Returns the number of open descriptors of a process.
 pub(crate) fn descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
 }
@@ -82,26 +82,26 @@ pub(crate) fn is_managed(pid: u32) -> bool {
     let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     let name = program.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     RUNTIMES.iter().any(|runtime| {
-        // A version may follow, a word may not: `nodejs` and `python3.11`, but not `nodemon`.
+        // A version may follow, but not another word: `nodejs` and `python3.11`, but not `nodemon`.
         name.strip_prefix(runtime)
             .is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit() || c == '.' || "js-".contains(c)))
     })
 }
 
-/// Resident bytes of a process, from the short table.
+/// Returns the resident bytes of a process, from `statm`.
 pub(crate) fn resident_bytes(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/statm")).unwrap_or_default();
     let pages = text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).unwrap_or(0);
     pages * rustix::param::page_size() as u64
 }
 
-/// Resident and swapped bytes, and number, of the mappings of one name.
+/// Resident and swapped bytes, and number, of the mappings with the same name.
 pub(crate) type Mappings = BTreeMap<String, (u64, u64)>;
 
 /// The name of the recorder's shared memory among a process's mappings.
 const RECORDER_MAPPING: &str = "/memfd:mallow (deleted)";
 
-/// Adds what a process has mapped to both sums. Gives the system's reason when it may not be read.
+/// Adds the mappings of a process to both sums. Returns the system's error if they cannot be read.
 pub(crate) fn add_memory(pid: u32, memory: &mut Memory, mappings: &mut Mappings) -> std::io::Result<()> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps"))?;
     add_smaps(&text, memory, mappings);
@@ -145,14 +145,14 @@ fn add_smaps(text: &str, memory: &mut Memory, mappings: &mut Mappings) {
     add_mapping(current, memory, mappings);
 }
 
-/// `Rss:      12 kB`.
+/// Parses `Rss:      12 kB`.
 fn field(line: &str) -> Option<(&str, u64)> {
     let (name, rest) = line.split_once(':')?;
     let kib = rest.trim().strip_suffix(" kB")?.parse().ok()?;
     (!name.contains(' ')).then_some((name, kib))
 }
 
-/// The last field of `start-end rights offset device inode   name`; none for a line that begins no mapping.
+/// Returns the last field of `start-end rights offset device inode   name`; `None` for a line that does not start a mapping.
 fn mapping_name(line: &str) -> Option<String> {
     let mut rest = line;
     for field in 0..5 {
@@ -168,8 +168,9 @@ fn mapping_name(line: &str) -> Option<String> {
 
 const ANONYMOUS: &str = "[anonymous]";
 
-/// Returns whether a mapping begins where glibc puts the heaps of its arenas: it aligns them to their greatest size, so as to find
-/// a heap by an address in it (`HEAP_MAX_SIZE` in malloc/arena.c). Others begin there by chance, once in thousands of times.
+/// Returns whether a mapping starts where glibc puts the heaps of its arenas: it aligns them to their maximum size,
+/// so that it can find a heap by an address in it (`HEAP_MAX_SIZE` in malloc/arena.c). Others start there by chance,
+/// once in thousands of times.
 fn begins_an_arena(line: &str) -> bool {
     const ARENA_ALIGNMENT: u64 = 64 << 20;
     let start = line.split('-').next().and_then(|start| u64::from_str_radix(start, 16).ok());
@@ -268,7 +269,7 @@ mod tests {
         assert!(found.contains(&ours) && found.iter().any(|process| process.pid == child.id()));
         assert!(threads >= 2);
         child.kill().unwrap();
-        // A zombie is nobody.
+        // A zombie does not count.
         while process(child.id()).is_some() {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }

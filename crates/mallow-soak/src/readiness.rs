@@ -1,4 +1,4 @@
-//! Before the load: is the port free, and is the server ready?
+//! Checks before the load: is the port free, and is the server ready?
 
 use crate::error::SoakError;
 use crate::options::{Ready, Server, SoakOptions};
@@ -8,12 +8,12 @@ use mallow_load::status_of;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-/// How long one try may take.
+/// The timeout of one attempt.
 const TRY: Duration = Duration::from_secs(1);
-/// Between two tries.
+/// The wait between two attempts.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Refuses to start a server where somebody listens already: the load would go to the wrong one.
+/// Refuses to start a server on a port that is in use: the load would go to the wrong one.
 pub(crate) fn check_port(options: &SoakOptions) -> Result<(), SoakError> {
     let (Server::Command(_), Some(address)) = (&options.server, address(&options.ready)) else {
         return Ok(());

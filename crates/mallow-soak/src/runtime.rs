@@ -1,13 +1,13 @@
-//! Managed runtimes: made to collect, and asked for their own metrics, without a change to the program.
+//! Managed runtimes: makes them collect, and reads their own metrics, without a change to the program.
 //!
-//! Ruby, Python and Node load a script of ours because their environment says so ([`Runtimes::environment`]); it connects
-//! to a socket here, from a thread or handle that keeps no process alive, and answers each request after a full
-//! collection ([`hook`]). A JVM is asked through its attach interface ([`jvm`]). The socket is in the abstract
-//! namespace: it has no file, so it is found after a chroot, and ends with us.
+//! Ruby, Python and Node load a script of ours because of their environment ([`Runtimes::environment`]). It connects
+//! to a socket here, from a thread or handle that keeps no process alive, and responds to each request after a full
+//! collection ([`hook`]). A JVM is queried through its attach interface ([`jvm`]). The socket is in the abstract
+//! namespace: it has no file, so it is found after a chroot, and ends with this process.
 //!
 //! The same hooks write snapshots of a heap that grows ([`Runtimes::snapshot`]).
 //!
-//! Only processes that the caller names are asked and believed.
+//! Only processes that the caller names are queried, and only their responses are used.
 
 mod hook;
 mod jvm;
@@ -27,12 +27,12 @@ const RUBY: &str = include_str!("runtime/ruby.rb");
 const PYTHON: &str = include_str!("runtime/python.py");
 const NODE: &str = include_str!("runtime/node.js");
 
-/// `sun_path` without the zero byte that it begins with.
+/// `sun_path` without its leading zero byte.
 const ABSTRACT_NAME_BYTES: usize = 107;
 
 /// The managed runtimes of a server.
 pub(crate) struct Runtimes {
-    /// Where the scripts are; removed with us.
+    /// The folder of the scripts; deleted on drop.
     scripts: TempDir,
     hooks: Hooks,
     jvms: Jvms,
@@ -42,12 +42,12 @@ impl Runtimes {
     /// Writes the scripts, and waits for runtimes to connect.
     ///
     /// # Errors
-    /// When the temporary folder or the socket cannot be made.
+    /// If the temporary folder or the socket cannot be created.
     pub(crate) fn open() -> io::Result<Runtimes> {
         let scripts = tempfile::Builder::new().prefix("mallow-soak-").tempdir_in(scripts_parent())?;
         fs::create_dir(scripts.path().join("python"))?;
-        // A server that gives up its user and starts itself again must still find them, or it would not start. There
-        // is no secret in them, and nobody else can change them.
+        // Readable by all: a server that drops its privileges and then starts itself again must still find them, or
+        // it would not start. There is no secret in them, and no other user can change them.
         let python = [mallow_capture::PYTHON_HEAP, PYTHON].concat();
         for (name, text) in [("mallow.rb", RUBY), ("mallow.js", NODE), ("python/sitecustomize.py", &python)] {
             let file = scripts.path().join(name);
@@ -58,12 +58,12 @@ impl Runtimes {
             fs::set_permissions(folder, Permissions::from_mode(0o755))?;
         }
         let unique = scripts.path().file_name().unwrap_or_default().to_string_lossy();
-        // As long as an address can be: libuv fills it up with zero bytes up to 1.48, and does not later.
+        // The maximum length of an address: libuv pads it with zero bytes up to version 1.48, and does not later.
         let name = format!("{unique:-<ABSTRACT_NAME_BYTES$}");
         Ok(Runtimes { hooks: Hooks::listen(name)?, scripts, jvms: Jvms::default() })
     }
 
-    /// What has to be set for the server, where `existing` tells what is set already.
+    /// Returns the variables to set for the server; `existing` returns the present value of one.
     pub(crate) fn environment(
         &self,
         existing: &dyn Fn(&str) -> Option<OsString>,
@@ -95,8 +95,8 @@ impl Runtimes {
         ]
     }
 
-    /// Lets every runtime among `pids` collect, and returns what they say of themselves, in the order of their pids.
-    /// Who has not answered after `timeout` is left out.
+    /// Makes every runtime among `pids` collect, and returns the metrics that they report, in the order of their
+    /// pids. A runtime that has not responded after `timeout` is left out.
     pub(crate) fn collect(&mut self, pids: &[u32], timeout: Duration) -> Vec<RuntimeMetrics> {
         let deadline = Instant::now() + timeout;
         self.hooks.ask(pids);
@@ -106,16 +106,16 @@ impl Runtimes {
         metrics
     }
 
-    /// Has every JVM among `pids` write down what the code is that it has made; Node does so all the time.
+    /// Makes every JVM among `pids` write a perf map of its compiled code; Node does so all the time.
     pub(crate) fn write_code_names(&mut self, pids: &[u32], timeout: Duration) {
         self.jvms.write_code_names(pids, Instant::now() + timeout);
     }
 
-    /// Has a process write a snapshot of its managed heap to a file that does not exist, in a folder that it can write to: by the hook
-    /// that is in it, else as `mallow heap capture` does.
+    /// Makes a process write a snapshot of its managed heap to a new file, in a folder that it can write to: by its
+    /// hook, or else as `mallow heap capture` does.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Why there is no snapshot.
     pub(crate) fn snapshot(&mut self, pid: u32, file: &Path, timeout: Duration) -> Result<(), String> {
         let deadline = Instant::now() + timeout;
         let path = file.to_str().ok_or("the folder's name is no text")?;
@@ -127,7 +127,7 @@ impl Runtimes {
     }
 }
 
-/// RUBYOPT knows no quoting, so the folder's path must have no blanks.
+/// RUBYOPT has no quoting, so the folder's path must not contain blanks.
 fn scripts_parent() -> std::path::PathBuf {
     let folder = std::env::temp_dir();
     let is_plain =

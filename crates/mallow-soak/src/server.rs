@@ -1,4 +1,4 @@
-//! The server's life: it is started, looked at, and ended with everything that it started.
+//! The server's lifetime: it is started, observed, and stopped with all processes that it started.
 
 use crate::error::SoakError;
 use crate::holders::Holders;
@@ -17,12 +17,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// A server that runs.
+/// A running server.
 #[derive(Debug)]
 pub(crate) struct Running {
     life: Option<Life>,
     pid: u32,
-    /// Its processes that were ever seen: one that leaves its family is still the server's.
+    /// All of its processes that were ever seen: one that leaves its family still belongs to the server.
     known: RefCell<FxHashSet<Process>>,
     holders: Holders,
     tail: Option<Tail>,
@@ -33,15 +33,15 @@ pub(crate) struct Running {
 enum Life {
     Recorded(LiveSession),
     Plain(Child),
-    /// It was there before us and will be when we have gone.
+    /// It ran before the soak and will run after it.
     Foreign,
 }
 
-/// How long a server may take to end when it is asked to.
+/// How long a server may take to exit after SIGTERM.
 const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 impl Running {
-    /// Starts the server, or takes one in that runs. `warn` is told why it is not recorded, if so.
+    /// Starts the server, or attaches to a running one. `warn` receives the reason if it is not recorded.
     pub(crate) fn start(
         options: &SoakOptions,
         environment: Vec<(OsString, OsString)>,
@@ -99,17 +99,17 @@ impl Running {
         })
     }
 
-    /// Its first process.
+    /// Returns the pid of its first process.
     pub(crate) fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Seconds since it was started, or taken in.
+    /// Returns the seconds since it was started or attached to.
     pub(crate) fn seconds(&self) -> f64 {
         self.began.elapsed().as_secs_f64()
     }
 
-    /// Its recording, when there is one.
+    /// Returns its recording, if there is one.
     pub(crate) fn watched(&self) -> Option<&LiveSession> {
         match &self.life {
             Some(Life::Recorded(watched)) => Some(watched),
@@ -117,17 +117,17 @@ impl Running {
         }
     }
 
-    /// The last that it said.
+    /// Returns the end of its output.
     pub(crate) fn last_words(&self) -> String {
         self.tail.as_ref().map(Tail::last_words).unwrap_or_default()
     }
 
-    /// Returns whether it has said the text that makes it ready.
+    /// Returns whether it has printed the text that makes it ready.
     pub(crate) fn was_said(&self) -> bool {
         self.tail.as_ref().is_some_and(Tail::was_said)
     }
 
-    /// Its processes that are alive, and their threads.
+    /// Returns its live processes, and the number of their threads.
     pub(crate) fn processes(&self) -> (Vec<u32>, u64) {
         let group = (!matches!(self.life, Some(Life::Foreign))).then_some(self.pid);
         let mut known = self.known.borrow_mut();
@@ -136,23 +136,23 @@ impl Running {
         (alive.into_iter().map(|process| process.pid).collect(), threads)
     }
 
-    /// How many of its processes have ended that were seen at work.
+    /// Returns how many of its processes have exited that were seen working.
     pub(crate) fn ended(&self) -> u32 {
         let alive = self.processes().0.len();
         self.known.borrow().len().saturating_sub(alive) as u32
     }
 
-    /// Who holds the memory of one of its processes, when malloc does not.
+    /// Returns which allocator holds the memory of one of its processes, if malloc does not.
     pub(crate) fn foreign_heap(&self, pids: &[u32], look: Option<&LiveHeap>) -> Option<String> {
         self.holders.of(pids, look)
     }
 
-    /// Returns whether nothing of it is left. Its first process may end while others serve on.
+    /// Returns whether all of its processes are gone. Its first process may exit while others continue.
     pub(crate) fn has_ended(&self) -> bool {
         self.processes().0.is_empty()
     }
 
-    /// Ends it: asks, waits, and then kills whatever is left. Gives how it ended.
+    /// Stops it: sends SIGTERM, waits, and then kills what is left. Returns how it ended.
     pub(crate) fn stop(&mut self) -> Stopped {
         let Some(life) = self.life.take() else { return Stopped::default() };
         if matches!(life, Life::Foreign) {
@@ -161,7 +161,7 @@ impl Running {
         }
         self.signal(Signal::TERM);
         let asked = Instant::now();
-        // Two Ctrl-C of somebody in a hurry come here as well: the server has its chance in any case.
+        // Two impatient Ctrl-C also lead here: the server gets its time in any case.
         while !self.has_ended() && asked.elapsed() < STOP_PATIENCE {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -169,7 +169,7 @@ impl Running {
         how_it_ended(life)
     }
 
-    /// Kills what is left. The kernel may hold on to a process for a while; that is not waited for without end.
+    /// Kills what is left. The kernel may keep a process for a while; the wait for that is bounded.
     fn kill(&self) {
         let begun = Instant::now();
         while !self.has_ended() && begun.elapsed() < STOP_PATIENCE {
@@ -190,7 +190,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Nothing that was started here outlives an error.
+    /// No process that was started here survives an error.
     fn drop(&mut self) {
         if matches!(self.life, Some(Life::Recorded(_) | Life::Plain(_))) {
             self.kill();
@@ -201,14 +201,14 @@ impl Drop for Running {
     }
 }
 
-/// A server that runs no more.
+/// A server that was stopped.
 #[derive(Debug, Default)]
 pub(crate) struct Stopped {
     /// How it ended.
     pub(crate) how: String,
-    /// What should be said about the metrics.
+    /// What the user should know about the metrics.
     pub(crate) warnings: Vec<String>,
-    /// Those of the warnings after which nothing may be judged by them.
+    /// Those of the warnings that invalidate the metrics.
     pub(crate) faults: Vec<String>,
 }
 

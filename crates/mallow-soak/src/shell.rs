@@ -1,4 +1,4 @@
-//! A command of the shell that does the work, and is ended with all that it started when there is no time for it.
+//! A shell command that does the work, and is killed with all processes that it started if its time is up.
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
@@ -7,28 +7,28 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often one looks whether there is time.
+/// The interval at which the time is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, PartialEq)]
 enum Life {
     Runs,
-    /// By itself. Its number may soon be another's.
+    /// It exited by itself. Its pid may soon be reused.
     HasEnded,
     WasEnded,
 }
 
-/// How a command ended by itself, and what it printed; none when `is_over` came first.
+/// Runs a command; returns how it exited, and its output. `None` if `is_over` came first.
 ///
 /// # Errors
-/// When it cannot be started or waited for.
+/// If it cannot be started or waited for.
 pub(crate) fn run(
     command: &str,
     is_over: &(dyn Fn() -> bool + Sync),
 ) -> io::Result<Option<(ExitStatus, Vec<u8>)>> {
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-    // A group of its own, so that what it starts can be ended with it.
+    // In a group of its own, so that its children can be killed with it.
     let mut child = shell.process_group(0).spawn()?;
     let group = Pid::from_child(&child);
     let life = Mutex::new(Life::Runs);
@@ -48,7 +48,7 @@ pub(crate) fn run(
         });
         let mut printed = Vec::new();
         let read = child.stdout.take().map_or(Ok(0), |mut stdout| stdout.read_to_end(&mut printed));
-        // Not taken away yet: until then its number is its own, and may be signalled.
+        // Not reaped yet: until then the pid is its own, and may be signalled.
         let _ = waitid(WaitId::Pid(group), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
         let was_ended = std::mem::replace(&mut *own(), Life::HasEnded) == Life::WasEnded;
         watcher.thread().unpark();
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn what_it_started_ends_with_it_when_there_is_no_time() {
         let begun = Instant::now();
-        // The output stays open as long as anybody holds it: a child that lived on would be waited for.
+        // The output stays open as long as a process has it: a child that survived would be waited for.
         let ended = run("sleep 60 & sleep 60", &|| begun.elapsed() > Duration::from_millis(100)).unwrap();
         assert!(ended.is_none() && begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     }

@@ -1,8 +1,8 @@
 //! Two snapshots of a managed heap that grows, with more work between them.
 //!
-//! They are made behind the iterations that are judged, so neither their cost nor Ruby's and Python's tracing, which begins with the first, is in
-//! any metric. Between them the server does a quarter of the judged iterations once more: what a request leaves behind is
-//! there so many times.
+//! They are taken after the judged iterations, so neither their cost nor the tracing of Ruby and Python, which starts
+//! with the first one, is in any metric. Between them the server repeats a quarter of the judged iterations, so what
+//! a request leaves behind is there once for each of their requests.
 
 use crate::phases::Phases;
 use mallow_evidence::{HeapSnapshots, Phase, Progress, Sample};
@@ -13,19 +13,19 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long one snapshot may take.
+/// The timeout of one snapshot.
 const TIME_MAX: Duration = Duration::from_secs(300);
 
-/// The iterations between them are at least so many, ...
+/// The number of iterations between them is at least this, ...
 const ITERATIONS_MIN: usize = 3;
 
-/// ... and this part of those that were judged.
+/// ... and this part of the judged iterations.
 const ITERATIONS_PART: usize = 4;
 
-/// The snapshots, if the managed heap grows and they are wanted.
+/// Takes the snapshots, if the managed heap grows and they are wanted.
 ///
 /// # Errors
-/// Why there are none, a sentence.
+/// Why there are none, as a sentence.
 pub(crate) fn of_grown_heap(
     phases: &mut Phases<'_>,
     conclusion: &Conclusion,
@@ -68,11 +68,11 @@ pub(crate) fn of_grown_heap(
     Ok(Some(HeapSnapshots { pid, runtime, before, after, requests }))
 }
 
-/// They need work in between.
+/// Snapshots need work between them.
 const OUT_OF_TIME: &str =
     "--max-time leaves no time for two snapshots of the heap, which would name the class that grows";
 
-/// The managed heap grows, or may be what grows of a server that leaks.
+/// Returns whether the managed heap grows, or may be the part that grows of a server that leaks.
 fn is_worth_it(conclusion: &Conclusion, least: f64) -> bool {
     let grows = |found: &Finding| matches!(found, Finding::Managed { .. });
     let may_grow = |trend: &Trend| {
@@ -82,7 +82,7 @@ fn is_worth_it(conclusion: &Conclusion, least: f64) -> bool {
         || conclusion.verdict == Verdict::Leaking && conclusion.managed.as_ref().is_some_and(may_grow)
 }
 
-/// The process whose managed heap grew most over the judged iterations, its runtime, and the bytes that it has now.
+/// Returns the process whose managed heap grew most over the judged iterations, its runtime, and its present size in bytes.
 fn grown(samples: &[Sample]) -> Option<(u32, String, u64)> {
     let judged = || samples.iter().filter(|sample| sample.phase == Phase::Measured);
     let first_of = |pid: u32| {
@@ -93,7 +93,7 @@ fn grown(samples: &[Sample]) -> Option<(u32, String, u64)> {
     Some((most.pid, most.name.clone(), most.managed_bytes))
 }
 
-/// A folder that only the process's user can look into; it writes there itself, and may have given up its rights.
+/// Creates a folder that only the process's user can access: the process itself writes there, and may have dropped its privileges.
 fn folder_for(parent: &Path, pid: u32) -> Result<PathBuf, String> {
     let told = |what: &Path, cause: std::io::Error| format!("cannot make {}: {cause}", what.display());
     fs::create_dir_all(parent).map_err(|cause| told(parent, cause))?;
@@ -117,13 +117,13 @@ fn extension(runtime: &str) -> &'static str {
 }
 
 fn take(phases: &mut Phases<'_>, pid: u32, file: &Path) -> Result<(), String> {
-    // What still works when its connections are closed is no leak.
+    // Work for connections that are closed is not a leak.
     phases.worker.close();
     drop(phases.observer().at_rest(Phase::Snapshots, None));
     phases.runtimes.snapshot(pid, file, TIME_MAX)
 }
 
-/// Does the work once more; gives how many requests were answered well.
+/// Repeats the work; returns how many requests succeeded.
 fn work(phases: &mut Phases<'_>) -> u64 {
     let iterations = (phases.measured() / ITERATIONS_PART).max(ITERATIONS_MIN);
     let mut requests = 0;

@@ -1,4 +1,4 @@
-//! A soak from start to end: what is prepared, what is put together, and that nothing is left behind.
+//! A soak from start to end: its preparation, its conclusion, and its cleanup.
 
 use crate::deadline::Deadline;
 use crate::error::SoakError;
@@ -24,13 +24,13 @@ use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// How long JVMs may take to write down what code they have made.
+/// How long JVMs may take to write their perf maps.
 const CODE_NAMES_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Soaks a server.
 ///
 /// # Errors
-/// When there is nothing to judge; whatever was started has been ended.
+/// If there is nothing to judge; everything that was started has been stopped.
 pub fn soak(
     options: &SoakOptions,
     resolve: Resolve<'_>,
@@ -75,7 +75,7 @@ pub fn soak(
     conclude(phases, head, warnings, resolve, progress)
 }
 
-/// What the server finds in its environment.
+/// Returns the variables that are set for the server.
 fn environment(options: &SoakOptions, runtimes: &Runtimes) -> Vec<(OsString, OsString)> {
     let mut environment = options.environment.clone();
     if options.collection != Collection::Never {
@@ -103,7 +103,7 @@ fn head(options: &SoakOptions, work: String, pid: u32) -> JournalHead {
     }
 }
 
-/// A word about a certificate that nobody looked at.
+/// Returns a note if the certificate was not verified.
 fn unverified(options: &SoakOptions) -> Option<String> {
     let tls = options.load()?.endpoint.tls.as_ref()?;
     let words = "--insecure: nobody looked whether the server's certificate is good, so this may be another server's answers";
@@ -128,7 +128,7 @@ fn open_journal(
     }
 }
 
-/// Goes on with a journal: with its samples when the same server still runs, else behind them.
+/// Continues a journal: with its samples if the same server still runs, otherwise after them.
 fn go_on(phases: &mut Phases<'_>, mut read: JournalRead, head: &JournalHead, warnings: &mut Vec<String>) {
     let (last_number, last_server) =
         read.samples.last().map_or((0, 0), |sample| (sample.number, sample.server));
@@ -147,7 +147,7 @@ fn go_on(phases: &mut Phases<'_>, mut read: JournalRead, head: &JournalHead, war
     }
 }
 
-/// Judges, names what grows, ends the server.
+/// Judges, names what grows, and stops the server.
 fn conclude(
     mut phases: Phases<'_>,
     head: JournalHead,
@@ -223,7 +223,7 @@ fn conclude(
     })
 }
 
-/// Snapshots of the managed heap, if that grows.
+/// Takes snapshots of the managed heap, if that grows.
 fn snapshots_of(
     phases: &mut Phases<'_>,
     warnings: &mut Vec<String>,
@@ -242,7 +242,7 @@ fn snapshots_of(
     }
 }
 
-/// What only a server that still runs can tell.
+/// Results that exist only while the server runs.
 #[derive(Default)]
 struct Parts {
     growth: Vec<Growth>,

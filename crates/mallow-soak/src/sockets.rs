@@ -1,11 +1,11 @@
-//! Who listens where: the kernel's tables of TCP sockets, and the descriptors of processes.
+//! Which process listens where: the kernel's tables of TCP sockets, and the descriptors of processes.
 
 use procfs::net::{TcpNetEntry, TcpState};
 use procfs::process::{FDTarget, Process, all_processes};
 use rustc_hash::FxHashSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// Who listens at an address: `nginx (process 123)`. None when it is somebody else's process.
+/// Returns who listens at an address: `nginx (process 123)`. `None` if it is another user's process.
 pub(crate) fn owner(address: SocketAddr) -> Option<String> {
     let inode = listeners().find(|found| found.local_address.port() == address.port())?.inode;
     let holds = |process: &Process| sockets(process).any(|held| held == inode);
@@ -13,7 +13,7 @@ pub(crate) fn owner(address: SocketAddr) -> Option<String> {
     Some(format!("{} (process {})", stat.comm, stat.pid))
 }
 
-/// Where these processes listen, as somebody on this machine would connect to it, in the order of ports.
+/// Returns the addresses where these processes listen, as a local client would connect to them, sorted by port.
 pub(crate) fn listening(pids: &[u32]) -> Vec<SocketAddr> {
     let processes = pids.iter().filter_map(|pid| Process::new(pid.cast_signed()).ok());
     let held: FxHashSet<u64> = processes.flat_map(|process| sockets(&process).collect::<Vec<_>>()).collect();
@@ -24,14 +24,14 @@ pub(crate) fn listening(pids: &[u32]) -> Vec<SocketAddr> {
     addresses
 }
 
-/// Nobody connects to "any address", and an address of IPv4 in IPv6's clothes is one of IPv4.
+/// Replaces "any address" by the loopback address, and an IPv4-mapped IPv6 address by its IPv4 address.
 fn connectable(address: SocketAddr) -> SocketAddr {
     let ip = address.ip().to_canonical();
     let ip = if ip.is_unspecified() { IpAddr::from(Ipv4Addr::LOCALHOST) } else { ip };
     SocketAddr::new(ip, address.port())
 }
 
-/// The inodes of a process's sockets.
+/// Returns the inodes of a process's sockets.
 fn sockets(process: &Process) -> impl Iterator<Item = u64> + use<> {
     process.fd().into_iter().flatten().filter_map(|descriptor| match descriptor.ok()?.target {
         FDTarget::Socket(inode) => Some(inode),

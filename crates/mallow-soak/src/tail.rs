@@ -1,15 +1,15 @@
-//! What the server says: kept to its last words, watched for a text, perhaps copied to a file.
+//! The server's output: its end is kept, it is searched for a text, and optionally copied to a file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The end of the output that is kept.
+/// The number of bytes that are kept from the end of the output.
 const KEPT_BYTES: usize = 8192;
 /// Lines of it that an error shows.
 const SHOWN_LINES: usize = 12;
 
-/// The reading end of the server's output.
+/// The read end of the server's output.
 #[derive(Debug)]
 pub(crate) struct Tail {
     state: Arc<Mutex<State>>,
@@ -23,7 +23,7 @@ struct State {
 }
 
 impl Tail {
-    /// A tail, and the writing end for the server. `copy` gets everything that is said.
+    /// Returns a tail, and the write end for the server. `copy` receives the whole output.
     pub(crate) fn open(wanted: Option<&str>, copy: Option<File>) -> io::Result<(Tail, File)> {
         let (reader, writer) = io::pipe()?;
         let state = Arc::new(Mutex::new(State {
@@ -31,17 +31,17 @@ impl Tail {
             ..State::default()
         }));
         let tail = Tail { state: Arc::clone(&state) };
-        // Ends with the last process that holds the writing end.
+        // Ends with the last process that has the write end open.
         std::thread::Builder::new().name("output".into()).spawn(move || follow(reader, &state, copy))?;
         Ok((tail, File::from(std::os::fd::OwnedFd::from(writer))))
     }
 
-    /// Returns whether the wanted text has been said.
+    /// Returns whether the wanted text was printed.
     pub(crate) fn was_said(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).was_said
     }
 
-    /// The last lines.
+    /// Returns the last lines.
     pub(crate) fn last_words(&self) -> String {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&state.last);
@@ -57,7 +57,7 @@ fn follow(mut reader: impl Read, state: &Mutex<State>, mut copy: Option<File>) {
             return;
         }
         if let Some(file) = &mut copy {
-            // A full disk must not stop the server: its output is read on.
+            // A full disk must not block the server: its output is still read.
             let _ = file.write_all(&piece[..bytes]);
         }
         state.lock().unwrap_or_else(PoisonError::into_inner).hear(&piece[..bytes]);

@@ -1,4 +1,4 @@
-//! The work of one iteration: our own load, a command, or another load generator.
+//! The work of one iteration: mallow's own load, a command, or another load generator.
 
 use crate::error::SoakError;
 use crate::options::{Ready, SoakOptions, Work};
@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Who does the work.
+/// What does the work.
 #[derive(Debug)]
 pub(crate) enum Worker {
     Http { generator: Box<Generator>, connections: u32, accepted: Vec<RangeInclusive<u16>> },
@@ -19,13 +19,13 @@ pub(crate) enum Worker {
     External { template: String, url: String, workers: u32 },
 }
 
-/// Fewer requests than this make no iteration.
+/// The minimum number of requests in an iteration.
 const REQUESTS_MIN: u64 = 1000;
-/// How long an iteration is whose length nobody gave.
+/// The duration of an iteration if none was given.
 const NATURAL: Duration = Duration::from_secs(1);
 
 impl Worker {
-    /// Makes one. No work is done yet, but a server with TLS has to show its certificate.
+    /// Creates one. No work is done yet, but with TLS the server's certificate is verified.
     pub(crate) fn new(options: &SoakOptions) -> Result<Worker, SoakError> {
         Ok(match &options.work {
             Work::Http(load) => Worker::Http {
@@ -40,7 +40,7 @@ impl Worker {
         })
     }
 
-    /// Does one iteration. Without an amount it takes about a second. `burst` is one of more than the working concurrency.
+    /// Runs one iteration. Without an amount it takes about a second. `burst` is a number of workers above the usual concurrency.
     pub(crate) fn run(
         &mut self,
         amount: Option<Amount>,
@@ -60,7 +60,7 @@ impl Worker {
         }
     }
 
-    /// The work as a reader sees it: `http://127.0.0.1:3030/handshake (50 connections, HTTP/1.1, closed loop)`.
+    /// Describes the work: `http://127.0.0.1:3030/handshake (50 connections, HTTP/1.1, closed loop)`.
     pub(crate) fn in_words(&self, options: &SoakOptions) -> String {
         match (&options.work, self) {
             (Work::Http(load), Worker::Http { generator, .. }) => load_in_words(load, generator.protocol()),
@@ -75,7 +75,7 @@ impl Worker {
         }
     }
 
-    /// Closes connections that are open.
+    /// Closes open connections.
     pub(crate) fn close(&mut self) {
         if let Worker::Http { generator, .. } = self {
             generator.close();
@@ -83,7 +83,7 @@ impl Worker {
     }
 }
 
-/// Sends load until that is done, or there is no time for it.
+/// Sends load until it is done, or its time is up.
 fn run_unless(
     generator: &mut Generator,
     amount: Amount,
@@ -108,8 +108,8 @@ fn run_unless(
     })
 }
 
-/// How long iterations should be, by one of natural length: all of the same number of requests, so that a slow one
-/// changes nothing. A schedule is kept to, however few requests that gives.
+/// Returns the length of further iterations, according to one of the default duration: all get the same number of
+/// requests, so that a slow one changes nothing. A given rate is kept, however few requests that yields.
 pub(crate) fn natural_amount(work: &Work, seen: &LoadMetrics) -> Option<Amount> {
     match work {
         Work::Http(load) if load.rate.is_some() => Some(Amount::Requests(seen.requests.max(1))),
@@ -118,7 +118,7 @@ pub(crate) fn natural_amount(work: &Work, seen: &LoadMetrics) -> Option<Amount> 
     }
 }
 
-/// What is wrong with the work, or with how one is to see that the server is ready, before anything is started.
+/// Returns what is wrong with the work, or with the way to detect that the server is ready, before anything is started.
 pub(crate) fn check(options: &SoakOptions) -> Result<(), SoakError> {
     if let Some(load) = options.load() {
         Generator::check(load)?;
@@ -180,7 +180,7 @@ fn measured(latency: Latency) -> LatencyMetrics {
     }
 }
 
-/// Those of another load generator; none when it leaves out one of the usual three.
+/// Converts the latencies of another load generator; `None` if it lacks one of the usual three.
 fn of_other(latency: outside::ExternalLatency) -> Option<LatencyMetrics> {
     Some(LatencyMetrics {
         p50_us: latency.p50_us?,
@@ -191,7 +191,7 @@ fn of_other(latency: outside::ExternalLatency) -> Option<LatencyMetrics> {
     })
 }
 
-/// A command is a request; so many of them as the amount says, or one.
+/// Runs a command for each request: as many as the amount says, or one.
 fn of_command(command: &str, amount: Option<Amount>, is_over: &(dyn Fn() -> bool + Sync)) -> LoadMetrics {
     let begun = Instant::now();
     let goes_on = |done: u64| match amount {
@@ -204,7 +204,7 @@ fn of_command(command: &str, amount: Option<Amount>, is_over: &(dyn Fn() -> bool
         match shell::run(command, is_over) {
             Ok(Some((status, _))) if status.success() => metrics.succeeded += 1,
             Ok(Some((status, _))) => *metrics.failures.entry(status.to_string()).or_default() += 1,
-            // It was not done, and not asked for any more.
+            // It was aborted, and is not repeated.
             Ok(None) => break,
             Err(error) => *metrics.failures.entry(error.to_string()).or_default() += 1,
         }
@@ -231,7 +231,7 @@ fn of_outside(
     let mut metrics = LoadMetrics::default();
     let (status, printed) = match shell::run(&command, is_over) {
         Ok(Some(ended)) => ended,
-        // What it had asked until then nobody knows.
+        // The number of requests until then is not known.
         Ok(None) => return metrics,
         Err(error) => {
             metrics.requests = 1;
@@ -262,7 +262,7 @@ fn of_outside(
     }
 }
 
-/// The command line of another load generator. A number of requests that nobody gave is the least that makes an iteration.
+/// Returns the command line of another load generator. A number of requests that was not given is the minimum of an iteration.
 fn filled(template: &str, url: &str, workers: u32, amount: Option<Amount>) -> String {
     let (seconds, requests) = match amount {
         Some(Amount::Duration(length)) => (length.as_secs().max(1), REQUESTS_MIN),

@@ -77,7 +77,7 @@ impl Worker {
                 Ok(template) => template,
                 Err(unsendable) => {
                     run.stats.borrow_mut().lacking(&unsendable, due, begun, begun);
-                    // The runtime has one thread and other workers; nothing has waited for the server here.
+                    // Let the other workers of this thread run: this request did not wait for the server.
                     tokio::task::yield_now().await;
                     now = Instant::now();
                     continue;

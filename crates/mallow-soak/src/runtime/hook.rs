@@ -1,7 +1,7 @@
-//! The scripts' side of the socket: who has connected, what they were asked, what they answered.
+//! The socket of the scripts: their connections, requests and responses.
 //!
-//! A request is the line `collect` or `snapshot PATH`, an answer one line of JSON. Several requests may be under way on one connection
-//! when a process was too busy to answer in time; what counts is the last answer.
+//! A request is the line `collect` or `snapshot PATH`, a response one line of JSON. Several requests may be pending
+//! on one connection if a process was too busy to respond in time; the last response counts.
 
 use mallow_evidence::RuntimeMetrics;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -12,10 +12,10 @@ use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::time::{Duration, Instant};
 
-/// Longer than any answer; who says more is not one of ours.
+/// Longer than any response; a peer that sends more is not one of our scripts.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Everybody who has connected.
+/// All connections.
 pub(super) struct Hooks {
     name: String,
     listener: UnixListener,
@@ -24,19 +24,19 @@ pub(super) struct Hooks {
 
 struct Connection {
     stream: UnixStream,
-    /// As the kernel tells it, in our own pid namespace.
+    /// As the kernel reports it, in our own pid namespace.
     pid: u32,
-    /// What has been read of a line that is not complete.
+    /// The beginning of a line that is not complete.
     unread: Vec<u8>,
-    /// Requests without an answer.
+    /// The number of requests without a response.
     owed: u32,
-    /// The answer to the last request.
+    /// The response to the last request.
     answer: Option<RuntimeMetrics>,
-    /// What came of the last snapshot: nothing, or why there is none.
+    /// The result of the last snapshot: success, or why there is none.
     snapshot: Option<Result<(), String>>,
 }
 
-/// One answer. Metrics that are no numbers are left out.
+/// A response. Metrics that are not numbers are left out.
 #[derive(Deserialize)]
 struct Answer {
     runtime: String,
@@ -48,12 +48,12 @@ struct Answer {
     metrics: BTreeMap<String, serde_json::Value>,
 }
 
-/// A line that a script says.
+/// A line that a script sends.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Line {
     Metrics(Answer),
-    /// What came of a snapshot: null, or why there is none.
+    /// The result of a snapshot: null, or why there is none.
     Snapshot {
         snapshot: Option<String>,
     },
@@ -63,19 +63,19 @@ impl Hooks {
     /// Listens at an abstract address.
     ///
     /// # Errors
-    /// When it is taken, or the system has no such addresses.
+    /// If it is in use, or the system has no such addresses.
     pub(super) fn listen(name: String) -> io::Result<Hooks> {
         let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         listener.set_nonblocking(true)?;
         Ok(Hooks { name, listener, connections: Vec::new() })
     }
 
-    /// The address, without the zero byte that it begins with.
+    /// Returns the address, without its leading zero byte.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Asks everybody among `pids` to collect.
+    /// Requests a collection from every process of `pids`.
     pub(super) fn ask(&mut self, pids: &[u32]) {
         self.connections.retain(|connection| is_alive(connection.pid));
         for connection in &mut self.connections {
@@ -85,7 +85,7 @@ impl Hooks {
         self.accept(pids);
     }
 
-    /// What those who were asked say until `deadline`.
+    /// Returns the responses that arrive until `deadline`.
     pub(super) fn answers(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeMetrics> {
         loop {
             self.accept(pids);
@@ -103,10 +103,10 @@ impl Hooks {
         answers.map(|answer| (answer.pid, answer)).collect::<BTreeMap<_, _>>().into_values().collect()
     }
 
-    /// Has a process write a snapshot of its heap, and waits for it; none if it has no hook.
+    /// Makes a process write a snapshot of its heap, and waits for it; `None` if it has no hook.
     pub(super) fn snapshot(&mut self, pid: u32, path: &str, deadline: Instant) -> Option<Result<(), String>> {
         let of = |connection: &Connection| connection.pid == pid;
-        // The last that has connected: an earlier one's descriptor was closed.
+        // The newest connection: the descriptor of an earlier one was closed.
         let connection = self.connections.iter_mut().rfind(|connection| of(connection))?;
         connection.snapshot = None;
         if path.contains('\n') || !connection.say(&format!("snapshot {path}\n")) {
@@ -131,7 +131,7 @@ impl Hooks {
         }
     }
 
-    /// Lets in whoever waits, and asks them at once.
+    /// Accepts pending connections, and sends each a request at once.
     fn accept(&mut self, pids: &[u32]) {
         while let Ok((stream, _)) = self.listener.accept() {
             let peer = rustix::net::sockopt::socket_peercred(&stream);
@@ -151,7 +151,7 @@ impl Hooks {
         let mut watched = vec![PollFd::new(&self.listener, PollFlags::IN)];
         let owing = self.connections.iter().filter(|connection| connection.owed > 0);
         watched.extend(owing.map(|connection| PollFd::new(&connection.stream, PollFlags::IN)));
-        // Interrupted or not, the caller looks at the clock again.
+        // Interrupted or not, the caller checks the clock again.
         let left = Timespec::try_from(left).unwrap_or(Timespec { tv_sec: 1, tv_nsec: 0 });
         let _ = poll(&mut watched, Some(&left));
     }
@@ -164,17 +164,17 @@ impl Connection {
         }
     }
 
-    /// Returns whether a request could be made.
+    /// Sends a request; returns whether that succeeded.
     fn say(&mut self, request: &str) -> bool {
         let is_said = self.stream.write_all(request.as_bytes()).is_ok();
         self.owed += u32::from(is_said);
         is_said
     }
 
-    /// Takes in what has arrived.
+    /// Reads what has arrived.
     ///
     /// # Errors
-    /// When the connection has ended, or what arrives is no answer.
+    /// If the connection has ended, or what arrives is not a response.
     fn read(&mut self) -> io::Result<()> {
         let mut piece = [0; 4096];
         loop {

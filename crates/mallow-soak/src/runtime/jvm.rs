@@ -1,4 +1,4 @@
-//! A JVM: collected and asked through its attach interface ([`mallow_capture::attach`]).
+//! Collects a JVM and reads its metrics through its attach interface ([`mallow_capture::attach`]).
 
 mod metrics;
 
@@ -9,15 +9,15 @@ use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
 use std::time::Instant;
 
-/// What is known of JVMs.
+/// The state of all JVMs.
 #[derive(Default)]
 pub(super) struct Jvms {
-    /// Those that could not be attached to; they are not asked again, since each attempt is a signal.
+    /// JVMs that could not be attached to. They are not tried again, since each attempt is a signal.
     refused: BTreeSet<u32>,
 }
 
 impl Jvms {
-    /// Lets the JVMs among `pids` collect one after the other, and asks for their metrics.
+    /// Collects the JVMs among `pids` one after the other, and reads their metrics.
     pub(super) fn collect(&mut self, pids: &[u32], deadline: Instant) -> Vec<RuntimeMetrics> {
         let mut all = Vec::new();
         for &pid in pids.iter().filter(|&&pid| is_jvm(pid)) {
@@ -26,7 +26,7 @@ impl Jvms {
             }
             match metrics_of(pid, deadline) {
                 Ok(metrics) => all.push(metrics),
-                // It is busy, or has not come up yet.
+                // It is busy, or still starting.
                 Err(fault) if matches!(fault.kind(), ErrorKind::TimedOut | ErrorKind::WouldBlock) => {}
                 Err(_) => {
                     self.refused.insert(pid);
@@ -36,7 +36,7 @@ impl Jvms {
         all
     }
 
-    /// Has the JVMs among `pids` write their perf maps. One that does not know how (before 17) has none.
+    /// Makes the JVMs among `pids` write their perf maps. Versions before 17 cannot.
     pub(super) fn write_code_names(&mut self, pids: &[u32], deadline: Instant) {
         for &pid in pids.iter().filter(|&&pid| is_jvm(pid) && !self.refused.contains(&pid)) {
             let _ = ask(pid, "Compiler.perfmap", Some(deadline));

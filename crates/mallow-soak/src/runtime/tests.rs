@@ -1,4 +1,4 @@
-//! Real interpreters with the scripts in them.
+//! Real interpreters with the scripts loaded.
 
 use super::*;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A program that says `ready`, and is ended with the test.
+/// A program that prints `ready`, and is killed with the test.
 struct Running {
     child: Child,
     output: BufReader<ChildStdout>,
@@ -32,7 +32,7 @@ impl Running {
         line.trim_end().to_owned()
     }
 
-    /// What it says of itself; it may still be on its way to the socket.
+    /// Returns the metrics that it reports; its hook may not have connected yet.
     fn metrics(&self, runtimes: &mut Runtimes) -> RuntimeMetrics {
         metrics_of(self.child.id(), runtimes)
     }
@@ -68,12 +68,12 @@ const NODE_PROGRAM: &str = "let kept = Array.from({ length: 10000 }, (_, n) => (
     for (let n = 0; n < 100000; n++) ({ n }); console.log('ready');
     process.stdin.once('data', () => { kept = null; console.log('dropped'); process.stdin.resume(); });";
 
-/// Keeps 10,000 objects, tells of them, and no longer tells of them when they are dropped.
+/// Keeps 10,000 objects, which are in the metrics, and no longer are after they are dropped.
 fn dropped_objects_are_gone(words: &[&str], bytes: u64) {
     let mut runtimes = Runtimes::open().unwrap();
     let mut running = Running::start(&runtimes, words, &[]);
     assert_eq!(running.line(), "ready");
-    // The first collection sees what loading the program left behind.
+    // The first collection frees what loading the program left behind.
     running.metrics(&mut runtimes);
     let kept = running.metrics(&mut runtimes);
     running.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
@@ -82,7 +82,7 @@ fn dropped_objects_are_gone(words: &[&str], bytes: u64) {
     let dropped = running.metrics(&mut runtimes);
     let less = kept.managed_bytes.saturating_sub(dropped.managed_bytes);
     assert!(less.abs_diff(bytes) < bytes / 5, "{less} bytes less, {bytes} expected: {kept:?} {dropped:?}");
-    // What the hook itself allocates must not look like a leak. V8 compiles it while it is young.
+    // The hook's own allocations must not look like a leak. V8 compiles it in the first collections.
     let mut after = |collections: u32| {
         (0..collections).for_each(|_| drop(running.metrics(&mut runtimes)));
         running.metrics(&mut runtimes).managed_bytes
@@ -98,7 +98,7 @@ fn ruby_collects_and_tells() {
 
 #[test]
 fn python_collects_and_tells() {
-    // A tuple of one (48 bytes with its collector's head: 64) and an int of 28 (32) each.
+    // A tuple of one (48 bytes with its collector's header: 64) and an int of 28 (32) each.
     dropped_objects_are_gone(&["/usr/bin/python3", "-c", PYTHON_PROGRAM], 10_000 * 96);
 }
 
@@ -108,7 +108,7 @@ fn node_collects_and_tells() {
     dropped_objects_are_gone(&["/usr/bin/node", "-e", NODE_PROGRAM], 10_000 * 40);
 }
 
-/// A program writes its heap to a private file when it is asked, once, and goes on.
+/// A program writes its heap to a private file on request, once, and continues.
 fn a_snapshot_is_written(words: &[&str], begins: &str) {
     let mut runtimes = Runtimes::open().unwrap();
     let running = Running::start(&runtimes, words, &[]);
@@ -242,7 +242,7 @@ fn a_process_that_does_not_answer_costs_no_more_than_the_time_given() {
     assert_eq!(runtimes.collect(&[running.child.id()], Duration::from_millis(300)), []);
     let took = start.elapsed();
     assert!(took >= Duration::from_millis(290) && took < Duration::from_secs(2), "{took:?}");
-    // Nobody to ask costs nothing.
+    // Without processes it returns at once.
     let start = Instant::now();
     assert_eq!(runtimes.collect(&[std::process::id()], PATIENCE), []);
     assert!(start.elapsed() < Duration::from_secs(1));

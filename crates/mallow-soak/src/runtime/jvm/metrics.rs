@@ -1,15 +1,15 @@
-//! What a JVM's answers say, in every collector's own words.
+//! Parses a JVM's responses, in the formats of every collector.
 
 use std::collections::BTreeMap;
 
-/// Bytes in use in the managed heap, by the answer to `GC.heap_info`: the sum over the collector's generations. None when
-/// no line tells.
+/// Returns the bytes in use in the managed heap, from the response to `GC.heap_info`: the sum over the collector's
+/// generations. `None` if no line has them.
 ///
 /// G1, Serial and Parallel write `garbage-first heap   total 40960K, used 4109K [`, one line for each generation; ZGC
-/// `ZHeap           used 10M, capacity 96M`; Shenandoah `1024M max, 1024M soft max, 64M committed, 5M used`. Metaspace
-/// stands in the same answer, and is not part of the heap.
+/// `ZHeap           used 10M, capacity 96M`; Shenandoah `1024M max, 1024M soft max, 64M committed, 5M used`.
+/// Metaspace is in the same response, and is not part of the heap.
 pub(super) fn heap_used(answer: &str) -> Option<u64> {
-    // Generations of ZGC from 24 on stand below their sum; spaces of Parallel are percentages.
+    // From 24 on, ZGC lists its generations below their sum; Parallel lists spaces in per cent.
     let sums: Vec<u64> = answer.lines().filter(|line| !is_metaspace(line)).filter_map(used).collect();
     if answer.contains("ZHeap") {
         sums.first().copied()
@@ -18,7 +18,7 @@ pub(super) fn heap_used(answer: &str) -> Option<u64> {
     }
 }
 
-/// What classes take, by the same answer.
+/// Returns the bytes of classes, from the same response.
 pub(super) fn metaspace(answer: &str) -> Option<(String, f64)> {
     let line = answer.lines().find(|line| line.trim_start().starts_with("Metaspace"))?;
     Some(("metaspace_used".to_owned(), used(line)? as f64))
@@ -29,7 +29,7 @@ fn is_metaspace(line: &str) -> bool {
     line.starts_with("Metaspace") || line.starts_with("class space")
 }
 
-/// The size behind or before the word `used`.
+/// Returns the size after or before the word `used`.
 fn used(line: &str) -> Option<u64> {
     let words: Vec<&str> = line.split([' ', ',', '\t']).filter(|word| !word.is_empty()).collect();
     let at = words.iter().position(|&word| word == "used")?;
@@ -37,7 +37,7 @@ fn used(line: &str) -> Option<u64> {
     behind.or_else(|| size(words.get(at.checked_sub(1)?)?))
 }
 
-/// `4109K`, `10M`, `1G`, `512B`.
+/// Parses `4109K`, `10M`, `1G`, `512B`.
 fn size(word: &str) -> Option<u64> {
     let word = word.trim_end_matches('B');
     let digits = word.trim_end_matches(['K', 'M', 'G']);
@@ -51,13 +51,13 @@ fn size(word: &str) -> Option<u64> {
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
 
-/// Committed bytes by category, by the answer to `VM.native_memory summary`: `nmt_total`, `nmt_java_heap`, `nmt_gc`, ...
-/// Empty when the JVM does not track them.
+/// Returns committed bytes by category, from the response to `VM.native_memory summary`: `nmt_total`,
+/// `nmt_java_heap`, `nmt_gc`, ... Empty if the JVM does not track them.
 pub(super) fn native_memory(answer: &str) -> BTreeMap<String, f64> {
     answer.lines().filter_map(category).collect()
 }
 
-/// `-                     Class (reserved=1048651KB, committed=203KB)`, and `Total: reserved=…KB, committed=…KB`.
+/// Parses `-                     Class (reserved=1048651KB, committed=203KB)`, and `Total: reserved=…KB, committed=…KB`.
 fn category(line: &str) -> Option<(String, f64)> {
     let (name, rest) = match line.strip_prefix("Total:") {
         Some(rest) => ("total", rest),

@@ -117,7 +117,7 @@ fn extension(runtime: &str) -> &'static str {
 }
 
 fn take(phases: &mut Phases<'_>, pid: u32, file: &Path) -> Result<(), String> {
-    // Work for connections that are closed is not a leak.
+    // Close the connections first: memory of open connections is not a leak.
     phases.worker.close();
     drop(phases.observer().at_rest(Phase::Snapshots, None));
     phases.runtimes.snapshot(pid, file, TIME_MAX)

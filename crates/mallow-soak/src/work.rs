@@ -40,7 +40,7 @@ impl Worker {
         })
     }
 
-    /// Runs one iteration. Without an amount it takes about a second. `burst` is a number of workers above the usual concurrency.
+    /// Runs one iteration. Without an amount it takes about a second. With `burst` the concurrency is higher than usual.
     pub(crate) fn run(
         &mut self,
         amount: Option<Amount>,

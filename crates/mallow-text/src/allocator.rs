@@ -1,4 +1,4 @@
-//! The page of `mallow import` for an allocator's own statistics.
+//! The report of `mallow import` for an allocator's own statistics.
 
 use crate::wording::Columns;
 use crate::{Style, cut_end, grouped, printable};
@@ -6,12 +6,12 @@ use mallow_base::Bytes;
 use mallow_profile::{AllocatorMetrics, AllocatorState, Arena, Bin};
 use mallow_view::{allocator_arenas, allocator_bins, allocator_notes, allocator_rows};
 
-/// Rows of the tables.
+/// Rows of each table.
 const LIMIT: usize = 10;
-/// Columns before the meaning of a metric.
+/// Columns before the explanation of a metric.
 const MEANING_COLUMN: usize = 28;
 
-/// The whole page.
+/// Returns the whole report.
 pub fn page(state: &AllocatorState, style: Style) -> String {
     let mut out = vec![title(state, style), String::new()];
     for row in allocator_rows(state) {
@@ -28,13 +28,13 @@ pub fn page(state: &AllocatorState, style: Style) -> String {
 }
 
 fn title(state: &AllocatorState, style: Style) -> String {
-    // jemalloc's version carries the commit that it was built from.
+    // jemalloc's version contains the commit that it was built from.
     let version = state.version.split("-g").next().unwrap_or_default().trim_end_matches("-0");
     let name = format!("{} {}", state.allocator.name(), printable(version));
     style.bold(&cut_end(name.trim_end(), style.width))
 }
 
-/// A text behind a head, its further lines under its first one.
+/// Formats a text after a label; its further lines are aligned with its first one.
 fn hanging(head: &str, text: &str, width: usize) -> Vec<String> {
     let indent = head.columns().min(MEANING_COLUMN);
     let room = width.saturating_sub(indent).max(20);

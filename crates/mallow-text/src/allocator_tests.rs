@@ -1,4 +1,4 @@
-//! Allocators' statistics as people see them.
+//! Statistics of allocators as they are shown.
 
 use super::*;
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! The page of `mallow bench`: a table for each command, what follows from the comparison, and what speaks against it.
+//! The report of `mallow bench`: a table for each command, the result of the comparison, and reasons to doubt it.
 
 pub mod counters;
 pub mod exports;
@@ -22,23 +22,23 @@ use mallow_stats::{Ratio, Summary};
 use parts::{paragraphs, percent, shown_name};
 use units::{amount, with_unit};
 
-/// What is written.
+/// A report.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
     /// What was measured.
     pub session: &'a Session,
-    /// The unit of all times; none for the one that suits each.
+    /// The unit of all times; `None` for the one that suits each.
     pub unit: Option<TimeUnit>,
-    /// What became of limits.
+    /// The results of limits.
     pub limits: &'a [LimitRow],
-    /// Whether what differs is shown below, so that nobody needs to be told how to see it.
+    /// Whether the differences are explained below, so that no hint at `--explain` is needed.
     pub is_explained: bool,
 }
 
 /// Columns of a row's name.
 const NAME: usize = 17;
 
-/// Metrics in the order of the table. What was not measured has no row.
+/// Metrics in the order of the table. A metric that was not measured has no row.
 const ROWS: [Metric; 7] = [
     Metric::Wall,
     Metric::User,
@@ -51,7 +51,7 @@ const ROWS: [Metric; 7] = [
 const RECORDED: [Metric; 4] = [Metric::Allocations, Metric::Bytes, Metric::Peak, Metric::Leaked];
 
 impl Page<'_> {
-    /// The page as text.
+    /// Returns the report as text.
     pub fn text(&self, style: Style) -> String {
         let mut lines = Vec::new();
         for index in 0..self.session.commands.len() {
@@ -145,7 +145,7 @@ impl Page<'_> {
         Some(line.trim_end().to_owned())
     }
 
-    /// What the recorder counted: exact, or the least and the greatest.
+    /// Returns what the recorder counted: one exact value, or the minimum and the maximum.
     fn recorded(&self, index: usize, metric: Metric, is_compared: bool) -> Option<String> {
         let command = &self.session.commands[index];
         let count = counted(command, metric)?;
@@ -181,7 +181,7 @@ fn recorded_text(metric: Metric, value: u64) -> String {
     }
 }
 
-/// `−50.1 %`; what an interval does not clear of 0 is told with its width.
+/// Formats a change: `−50.1 %`. If its interval contains 0, the interval is shown too.
 fn change(ratio: &Ratio) -> String {
     let clear = ratio.has_interval() && (ratio.high < 1.0 || ratio.low > 1.0);
     let mark = if clear { "" } else { "~" };

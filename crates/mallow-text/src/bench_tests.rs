@@ -1,4 +1,4 @@
-//! The pages of benchmarks, as people see them.
+//! Reports of benchmarks as they are shown.
 
 use super::exports::{SortOrder, TableForm, csv, table};
 use super::*;
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use mallow_bench::BenchCommand;
 use mallow_bench::{Allocations, EventCount, Machine, Order, Run, RunEnd, ShellCost, Stop};
 
-/// Times around a median, the same in each test.
+/// Returns times around a median, the same in each test.
 fn runs(count: usize, median_ms: f64) -> Vec<Run> {
     let wobble = [0.0, 0.4, -0.3, 0.1, -0.5, 0.2, 0.5, -0.2, -0.1, 0.3, -0.4, 0.05];
     let run = |at: usize| {

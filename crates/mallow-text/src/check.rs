@@ -1,4 +1,4 @@
-//! What allocation tests came to: as text, Markdown, JUnit, GitHub's annotations, and as SwiftNIO's scripts print it.
+//! The results of allocation tests: as text, Markdown, JUnit, GitHub's annotations, and as SwiftNIO's scripts print them.
 
 pub mod annotations;
 mod blame;

@@ -1,4 +1,4 @@
-//! Pages on a processor's time: the summary that ends `mallow cpu`, and what `mallow report` shows of such a profile.
+//! Reports of CPU profiles: the summary at the end of `mallow cpu`, and what `mallow report` shows of such a profile.
 
 mod annotate;
 mod tree;
@@ -20,18 +20,18 @@ use std::time::Duration;
 
 /// Functions in the summary.
 const SUMMARY_ROWS: usize = 10;
-/// Functions in the summary of what threads waited for.
+/// Functions in the summary of waits.
 const SUMMARY_WAITS: usize = 5;
-/// So much time without a sample is worth a line.
+/// A longer time without a sample is reported.
 const NOT_SEEN_NS: u64 = 1_000_000;
 /// Stacks in a report.
 const STACKS: usize = 10;
-/// Lines of a stack before its middle is left out.
+/// The maximum number of lines of a stack; beyond it, its middle is left out.
 const STACK_LINES_MAX: usize = 12;
-/// Columns in front of who waited.
+/// Columns before the name of a waiting thread.
 const WAIT_INDENT: usize = 19;
 
-/// The summary of a profile that lies at `file`, and of which collecting took so much of a processor.
+/// Returns the summary of a profile that was written to `file`; `collecting` is the CPU time of mallow itself.
 pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: Style) -> String {
     let by = profile.main_metric();
     let mut out = head(profile, by, style);
@@ -66,7 +66,7 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
     out.join("\n") + "\n"
 }
 
-/// The report.
+/// Returns the report.
 pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> String {
     let mut out = head(profile, options.by, style);
     out.extend(part(profile, options, style));
@@ -94,7 +94,7 @@ pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Strin
     out.join("\n") + "\n"
 }
 
-/// What was sampled, how, and how far it can be trusted.
+/// Returns what was sampled, how, and how reliable it is.
 fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     let recording = &profile.recording;
     let totals = profile.totals();
@@ -137,7 +137,7 @@ fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     out
 }
 
-/// `off processors 1.98 s in 12 waits: 1.97 s blocked, 10 ms ready to run`.
+/// Formats `off processors 1.98 s in 12 waits: 1.97 s blocked, 10 ms ready to run`.
 fn off_cpu(profile: &CpuProfile) -> Option<String> {
     if !profile.known.off_cpu {
         return None;
@@ -158,7 +158,7 @@ fn off_cpu(profile: &CpuProfile) -> Option<String> {
     Some(format!("off processors {}{count}{why}", time(off_cpu_ns)))
 }
 
-/// `whole stacks 99.4%, 3 too deep (--stack-size), none lost`, and what is not in it.
+/// Formats `whole stacks 99.4%, 3 too deep (--stack-size), none lost`, and what is missing.
 fn trust(quality: &Quality, has_waits: bool) -> Vec<String> {
     let with_program = quality.samples.saturating_sub(quality.kernel_only);
     let mut parts = Vec::new();
@@ -200,7 +200,7 @@ fn table(profile: &CpuProfile, by: CpuMetric, is_whole: bool, style: Style) -> F
     FunctionTable { by, whole: by.of_site(&profile.totals()), beside: None, is_whole, style }
 }
 
-/// Which part of the recording this is, and how much of it.
+/// Returns which part of the recording is shown, and its share.
 fn part(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
     let Some(part) = &options.part else { return Vec::new() };
     let (left, whole) = (options.by.of_site(&profile.totals()), options.by.of_site(&part.whole));
@@ -210,7 +210,7 @@ fn part(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String>
     lines.iter().map(|line| cut_end(line, style.width)).collect()
 }
 
-/// With a filter: what passed it.
+/// With a filter, returns what it selected.
 fn selected(profile: &CpuProfile, options: &CpuOptions) -> Vec<String> {
     if options.filter.is_empty() {
         return Vec::new();
@@ -226,7 +226,7 @@ fn selected(profile: &CpuProfile, options: &CpuOptions) -> Vec<String> {
     vec![String::new(), format!("stacks with {}: {value}, {share}", words.join(" and "))]
 }
 
-/// `  240 ms   82.8%  rows::parse::take  [rows], in pthread_cond_wait`.
+/// Formats `  240 ms   82.8%  rows::parse::take  [rows], in pthread_cond_wait`.
 fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
     let whole = profile.totals().blocked_ns;
     let row = |row: &WaitRow<'_>| {
@@ -242,7 +242,7 @@ fn wait_table(profile: &CpuProfile, style: Style) -> Vec<String> {
     waits(profile).iter().take(SUMMARY_WAITS).map(row).collect()
 }
 
-/// The top stacks.
+/// Returns the top stacks.
 fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
     let by = options.by;
     let mut sites = Sites::of(profile, options.shown, &options.filter);
@@ -344,7 +344,7 @@ fn timeline(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     ]
 }
 
-/// The program of a profile, for a heading.
+/// Returns the program of a profile, for a heading.
 pub fn program(profile: &CpuProfile) -> Option<&str> {
     let first = profile.recording.command.first().map(String::as_str);
     let path = first.or_else(|| profile.program(mallow_stacks::ProcessIndex(0)))?;

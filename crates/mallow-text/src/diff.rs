@@ -1,6 +1,6 @@
-//! The page of `mallow diff`: totals, then what is new, gone, changed and moved.
+//! The report of `mallow diff`: totals, then what is new, gone, changed and moved.
 //!
-//! Every difference is after minus before, so what became more has a plus.
+//! Every difference is after minus before, so an increase is positive.
 
 mod markdown;
 mod words;
@@ -18,14 +18,14 @@ use std::path::Path;
 
 /// Sites in a section.
 const LIMIT: usize = 10;
-/// Of those, sites that show their whole stack; the others have a line for their callers.
+/// The number of those sites that show their whole stack; the others have a line for their callers.
 const WITH_STACK: usize = 3;
-/// Lines of a stack before its middle is left out.
+/// The maximum number of lines of a stack; beyond it, its middle is left out.
 const STACK_LINES_MAX: usize = 8;
-/// Where stacks begin.
+/// The column where stacks begin.
 const INDENT: usize = 14;
 
-/// The page as text.
+/// Returns the report as text.
 pub fn text<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(
     diff: &DiffReport<'_, P>,
     style: Style,
@@ -33,42 +33,42 @@ pub fn text<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(
     Page(diff).text(style)
 }
 
-/// The page as Markdown, for a comment on a change.
+/// Returns the report as Markdown, for a comment on a change.
 pub fn markdown<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(diff: &DiffReport<'_, P>) -> String {
     Page(diff).markdown()
 }
 
-/// What is written.
+/// A report.
 struct Page<'a, P: StackProfile>(&'a DiffReport<'a, P>);
 
-/// Renames with what they come to, and the rows that are none.
+/// Renames with their sums, and the rows that are not renames.
 type ByRename<'r, 'd, W> = (Vec<(String, Stats)>, Vec<&'r DiffRow<'d, W>>);
 
-/// What a diff says of its metrics.
+/// The words of a diff for its metrics.
 pub trait DiffWords: Metric {
-    /// What Markdown is headed by.
+    /// The heading of the Markdown.
     const TITLE: &'static str;
 
-    /// What it counts, where something is said not to differ.
+    /// Returns what it counts, for the sentence that nothing differs.
     fn differs_in(self) -> &'static str;
 
-    /// What follows a metric as it is written: ` allocations`, or nothing where the metric says it.
+    /// Returns what follows a formatted metric: ` allocations`, or nothing if the metric already says it.
     fn unit_behind(self, metric: &str) -> &'static str;
 
-    /// What else is said of a site that only one side has, whose metrics are these: another metric, or words.
+    /// Returns what else is shown of a site that only one side has, with these metrics: another metric, or words.
     fn beside(self, totals: &Self::Weights, is_known: impl Fn(Self) -> bool) -> Beside<Self>;
 }
 
-/// What stands beside a metric.
+/// What is shown beside a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Beside<M> {
-    /// Another metric, without its unit where that is clear.
+    /// Another metric, without its unit if that is clear.
     Metric(M),
     /// Words.
     Words(String),
 }
 
-/// A metric, divided by the number of operations.
+/// Formats a metric, divided by the number of operations.
 pub(crate) fn value(measure: impl Metric, value: u64, per: NonZeroU64) -> String {
     if per == NonZeroU64::MIN {
         return metric(measure, value);
@@ -87,14 +87,14 @@ pub(crate) fn value(measure: impl Metric, value: u64, per: NonZeroU64) -> String
     }
 }
 
-/// `1,234.567`, cut and not rounded, so that what is shown never exceeds what is.
+/// Formats `1,234.567`, truncated and not rounded, so that what is shown never exceeds the value.
 fn thousandths(value: u128, per: NonZeroU64) -> String {
     let per = u128::from(per.get());
     let whole = u64::try_from(value / per).unwrap_or(u64::MAX);
     format!("{}.{:03}", grouped(whole), value % per * 1000 / per)
 }
 
-/// A difference with its sign; `0` has none.
+/// Formats a difference with its sign; `0` has none.
 pub(crate) fn signed(measure: impl Metric, difference: i128, per: NonZeroU64) -> String {
     let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
     match difference {
@@ -104,7 +104,7 @@ pub(crate) fn signed(measure: impl Metric, difference: i128, per: NonZeroU64) ->
     }
 }
 
-/// The difference in per cent of before; empty where there is none or nothing was before.
+/// Formats the difference as a percentage of before; empty if there is none or before is 0.
 pub(crate) fn percent(change: Change) -> String {
     let difference = change.difference();
     if difference == 0 || change.before == 0 {
@@ -119,7 +119,7 @@ pub(crate) fn percent(change: Change) -> String {
     }
 }
 
-/// How sure a match is, in a few signs.
+/// Returns the confidence of a match, as a few characters.
 pub(crate) fn mark(level: Level) -> String {
     match level {
         Level::Same => "=".to_owned(),
@@ -132,7 +132,7 @@ pub(crate) fn mark(level: Level) -> String {
     }
 }
 
-/// The sentence for a limit that is broken.
+/// Returns the sentence for a limit that is exceeded.
 pub fn broken<M: Metric>(verdict: &Verdict<M>, per: NonZeroU64) -> String {
     let (measure, change) = (verdict.limit.measure, verdict.change);
     let share = percent(change);
@@ -147,7 +147,7 @@ pub fn broken<M: Metric>(verdict: &Verdict<M>, per: NonZeroU64) -> String {
     )
 }
 
-/// The sentence for a limit on a function's share that is broken, or that nobody can judge.
+/// Returns the sentence for a limit on a function's share that is exceeded or cannot be judged.
 pub fn share(verdict: &ShareVerdict, is_complete: bool) -> String {
     let ShareVerdict { limit, samples, interval, is_broken } = verdict;
     let percent = |share: f64| format!("{:.1} %", share * 100.0);
@@ -179,13 +179,13 @@ pub fn share(verdict: &ShareVerdict, is_complete: bool) -> String {
     }
 }
 
-/// The sentence for a limit that nobody can judge.
+/// Returns the sentence for a limit that cannot be judged.
 pub fn undecided<M: Metric>(verdict: &Verdict<M>) -> String {
     format!("the limit {} cannot be judged: a profile is not complete.", verdict.limit)
 }
 
 impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
-    /// The page for a terminal.
+    /// Returns the report for a terminal.
     pub(crate) fn text(&self, style: Style) -> String {
         let mut out = self.title(style);
         out.extend(self.totals(style));
@@ -205,7 +205,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         self.0.comparison.by
     }
 
-    /// File and command of each side.
+    /// Returns file and command of each side.
     pub(super) fn sides(&self) -> [(&'static str, String, String); 2] {
         let side = |word, path: &Path, profile: &P| {
             let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
@@ -244,7 +244,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         lines
     }
 
-    /// What has to be known to read the metrics.
+    /// Returns notes that are needed to interpret the metrics.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.per() > NonZeroU64::MIN {
@@ -270,7 +270,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         notes
     }
 
-    /// `+1,000 allocations at 2 sites`.
+    /// Formats `+1,000 allocations at 2 sites`.
     pub(super) fn amount(&self, stats: Stats) -> String {
         format!("{} at {}", self.amount_only(stats.change), plural(stats.sites as u64, "site"))
     }
@@ -280,7 +280,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         format!("{metric}{}", unit(self.by(), &metric))
     }
 
-    /// `1,000 allocations at 2 sites, no difference`.
+    /// Formats `1,000 allocations at 2 sites, no difference`.
     pub(super) fn moved_amount(&self, stats: Stats) -> String {
         let sites = plural(stats.sites as u64, "site");
         let [metric, difference] = self.moved_parts(stats.change);
@@ -322,7 +322,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         out
     }
 
-    /// What a limit cuts off, by the metric that the rows above it show.
+    /// Returns how much the row limit leaves out, by the same metric as the rows above.
     fn not_shown(
         &self,
         rest: &[&DiffRow<'_, P::Weights>],
@@ -349,7 +349,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         self.0.options.shown == FrameVisibility::All
     }
 
-    /// The naming frame, and who called it.
+    /// Returns the naming frame, and its callers.
     fn callers(&self, row: &DiffRow<'_, P::Weights>, style: Style) -> Vec<String> {
         let width = style.name_width(INDENT);
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
@@ -368,7 +368,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         out
     }
 
-    /// Beside the difference: what it is of, and how sure it is.
+    /// Returns the text beside the difference: the total, and the confidence of the match.
     pub(super) fn detail(&self, row: &DiffRow<'_, P::Weights>) -> String {
         let change = row.change(self.by());
         match row.section {
@@ -393,7 +393,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         }
     }
 
-    /// For a site that only one side has: what else it counts.
+    /// Returns the other metrics of a site that only one side has.
     fn other_metrics(&self, row: &DiffRow<'_, P::Weights>) -> String {
         let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
         let is_known = |measure| self.0.comparison.total(measure).is_some();
@@ -417,7 +417,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         out.iter().map(|line| format!("{:INDENT$}{line}", "")).collect()
     }
 
-    /// The frames of the side after, or of what is gone; the middle left out where there are many.
+    /// Returns the frames of the side after, or of a stack that is gone; the middle is left out if there are many.
     pub(super) fn stack_lines(&self, row: &DiffRow<'_, P::Weights>, width: usize) -> Vec<String> {
         let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
         if frames.is_empty() {
@@ -434,7 +434,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         cut(&lines, STACK_LINES_MAX).iter().map(piece).collect()
     }
 
-    /// Renamed functions in a line each, then what else is in another place.
+    /// Returns renamed functions, one line each, then what else has moved.
     fn moved(&self, rows: &[&DiffRow<'_, P::Weights>], style: Style) -> Vec<String> {
         let limit = self.0.limit.unwrap_or(LIMIT);
         let (renames, others) = self.by_rename(rows);
@@ -471,7 +471,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         }
     }
 
-    /// Rows that differ by renamed functions, added up for each rename; and the other rows.
+    /// Returns the sums of rows that differ by renamed functions, for each rename; and the other rows.
     pub(super) fn by_rename<'r, 'd>(
         &self,
         rows: &[&'r DiffRow<'d, P::Weights>],
@@ -491,7 +491,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         (renames, others)
     }
 
-    /// Everything that stands in no section, so that the metrics add up.
+    /// Returns everything that is in no section, so that the metrics add up.
     fn remainder(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
         if self.0.comparison.rows.is_empty() && self.0.comparison.hidden.sites == 0 {
@@ -527,18 +527,18 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     }
 }
 
-/// What follows a metric as it is written.
+/// Returns what follows a formatted metric.
 pub(super) fn unit(measure: impl DiffWords, metric: &str) -> &'static str {
     measure.unit_behind(metric)
 }
 
-/// `load_rows → read_rows`; none where the names differ only in arguments, because another rename is the reason then.
+/// Formats `load_rows → read_rows`; `None` if the names differ only in arguments, because then another rename is the reason.
 fn rename_text(rename: &Rename) -> Option<String> {
     let [before, after] = [&rename.before, &rename.after].map(|name| printable(&short_name(name)));
     (before != after).then(|| format!("{before} → {after}"))
 }
 
-/// The innermost frame before, where it is another function than after.
+/// Returns the innermost frame before, if it is another function than after.
 fn was<'a, W: Weights>(row: &DiffRow<'a, W>) -> Option<&'a Frame> {
     let before = row.before.as_ref()?.frames.first().copied()?;
     let after = row.after.as_ref()?.frames.first().copied()?;

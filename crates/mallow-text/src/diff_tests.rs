@@ -1,4 +1,4 @@
-//! The page as people see it.
+//! The report as it is shown.
 
 use super::*;
 use insta::assert_snapshot;
@@ -42,7 +42,7 @@ fn nothing_differs() {
     assert_snapshot!(text(&[before.clone(), before], &request(DiffOptions::default())));
 }
 
-/// What is not shown is told by the same metric as the rows above it.
+/// What is not shown is summed by the same metric as the rows above it.
 #[test]
 fn moved_sites_beyond_the_limit_keep_their_metric() {
     let stacks = |file: &str| -> Vec<String> {

@@ -1,4 +1,4 @@
-//! What events tell, one section for each question: the frame around them, and what they share.
+//! Reports of events, one section for each question: their heading, and what they share.
 
 mod bars;
 mod chains;
@@ -26,7 +26,7 @@ pub const GUTTER: usize = 10;
 /// Rows of a table.
 const LIMIT: usize = 10;
 
-/// All sections that were asked for.
+/// Returns all sections that were requested.
 pub fn text(shows: &EventReport<'_>, sites: SiteOptions<'_>, style: Style) -> String {
     let page = Page { profile: shows.profile, sites, style };
     let mut out = vec![page.title(shows)];
@@ -53,7 +53,7 @@ pub fn text(shows: &EventReport<'_>, sites: SiteOptions<'_>, style: Style) -> St
     out.join("\n") + "\n"
 }
 
-/// What every section needs to know.
+/// What every section needs.
 pub(super) struct Page<'a> {
     pub(super) profile: &'a Profile,
     pub(super) sites: SiteOptions<'a>,
@@ -61,7 +61,7 @@ pub(super) struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// `./app: 2.58 s`, and the window.
+    /// Formats `./app: 2.58 s`, and the window.
     fn title(&self, shows: &EventReport<'_>) -> String {
         let recording = &self.profile.recording;
         let end = match shows.window {
@@ -85,7 +85,7 @@ impl Page<'_> {
         format!("{}: {end}", self.style.bold(&cut_end(&command, left)))
     }
 
-    /// A time of the recording in its unit.
+    /// Formats a time of the recording in its unit.
     pub(super) fn time(&self, time: u64) -> String {
         match self.profile.recording.time_unit {
             TimeUnit::Microseconds => Micros(time).to_string(),
@@ -98,17 +98,17 @@ impl Page<'_> {
         self.sites.limit.unwrap_or(LIMIT)
     }
 
-    /// The frame that names a row, in what `taken` columns leave.
+    /// Formats the frame that names a row, in the columns that `taken` leaves.
     pub(super) fn name<T>(&self, row: &PlaceRow<T>, taken: usize) -> String {
         frame_text(row.frames(self.profile).next(), self.style.name_width(taken))
     }
 
-    /// Who called it, below its name; nothing where nobody did.
+    /// Formats its callers, for the line below its name; `None` if there are none.
     pub(super) fn callers<T>(&self, row: &PlaceRow<T>, indent: usize) -> Option<String> {
         let stack = lines(row.frames(self.profile), self.sites.shown);
         let mut names: Vec<String> =
             stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-        // Calls inlined from one function into another version of it read like a stutter.
+        // Consecutive inlined versions of one function have the same name: show it once.
         names.dedup();
         if names.is_empty() {
             return None;
@@ -118,7 +118,7 @@ impl Page<'_> {
         Some(format!("{:indent$}{}", "", self.style.dim(&text)))
     }
 
-    /// What a limit left out.
+    /// Returns how many rows the limit left out.
     pub(super) fn more(&self, rows: usize) -> Option<String> {
         let left = rows.saturating_sub(self.limit());
         let sites = crate::plural(left as u64, "more site");

@@ -1,4 +1,4 @@
-//! What events tell, as people see it at 80 columns.
+//! Reports of events as they are shown, in 80 columns.
 
 use super::*;
 use crate::report::leaks::freed_at_end;

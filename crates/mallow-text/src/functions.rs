@@ -1,5 +1,5 @@
-//! Functions with what they weigh themselves and with their callees, and one of them with its neighbours; of a heap's figures and of a
-//! processor's alike.
+//! Functions with their own weight and with that of their callees, and one of them with its callers and callees; for
+//! heap metrics and for CPU time.
 
 use crate::wording::Columns;
 use crate::{Style, cut_start, metric, plural, printable};
@@ -9,22 +9,22 @@ use mallow_view::{FunctionRow, Peek, home, short_name};
 
 /// Functions in a table.
 pub(crate) const ROWS: usize = 25;
-/// Callers and callees of a function.
+/// Rows of callers and of callees of a function.
 const NEIGHBOURS: usize = 10;
-/// Functions that are peeked at where several have the name.
+/// The maximum number of functions with the same name that are shown with callers and callees.
 const PEEKS: usize = 5;
-/// Columns in front of a function's name.
+/// Columns before a function's name.
 const INDENT: usize = 40;
-/// Columns of a metric that stands beside.
+/// Columns of an additional metric.
 const BESIDE: usize = 13;
 
-/// What functions are shown by.
+/// How functions are shown.
 #[derive(Clone, Copy)]
 pub(crate) struct FunctionTable<M> {
     pub(crate) by: M,
-    /// What `by` is of the whole recording.
+    /// The value of `by` for the whole recording.
     pub(crate) whole: u64,
-    /// A metric of the function with its callees that stands beside.
+    /// An additional metric, of the function with its callees.
     pub(crate) beside: Option<M>,
     /// Whether names are shown with all of their arguments.
     pub(crate) is_whole: bool,
@@ -32,7 +32,7 @@ pub(crate) struct FunctionTable<M> {
 }
 
 impl<M: Metric> FunctionTable<M> {
-    /// A line for each function, and one for those that are not shown.
+    /// Returns a line for each function, and one for those that are not shown.
     pub(crate) fn lines(&self, rows: &[FunctionRow<'_, M::Weights>], limit: usize) -> Vec<String> {
         let beside = self.beside.map(|beside| format!("{:>BESIDE$}", beside.word())).unwrap_or_default();
         let heading = format!("{:>9} {:>7}  {:>9} {:>7}{beside}  function", "self", "", "children", "");
@@ -74,7 +74,7 @@ impl<M: Metric> FunctionTable<M> {
         Percent { part, whole: self.whole }.to_string()
     }
 
-    /// The function, who called it, and whom it called; of each at most so many.
+    /// Returns the function, its callers, and its callees; a limited number of each.
     pub(crate) fn peeks(
         &self,
         peeks: &[Peek<'_, M::Weights>],
@@ -147,7 +147,7 @@ impl<M: Metric> FunctionTable<M> {
     }
 }
 
-/// `read_csv  [csv-app]` in at most `width` columns.
+/// Formats `read_csv  [csv-app]` in at most `width` columns.
 pub(crate) fn function_name(frame: &Frame, is_nameless: bool, is_whole: bool, width: usize) -> String {
     let without = frame.language.word().unwrap_or("code without a file");
     let module = home(frame).unwrap_or(without);

@@ -1,4 +1,4 @@
-//! What a log of garbage collections came to, as text and as a drawing.
+//! The result of reading a log of garbage collections, as text and as a chart.
 
 mod drawing;
 mod text;

@@ -1,4 +1,4 @@
-//! A managed heap as people read it.
+//! Reports of managed heaps.
 
 mod diff;
 mod explain;

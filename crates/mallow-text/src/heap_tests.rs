@@ -1,4 +1,4 @@
-//! The pages, as people see them.
+//! The reports as they are shown.
 
 use super::*;
 use crate::Style;

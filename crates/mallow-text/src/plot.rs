@@ -1,7 +1,7 @@
-//! Curves over a common axis as an SVG drawing: up to two scales, shaded stretches, a legend.
+//! An SVG chart of curves over a common axis: up to two scales, shaded bands, a legend.
 //!
-//! It draws what it is given and knows nothing of soaks or logs. The drawing needs no script and no font of its own, so that a
-//! browser, a comment on a change and `rsvg-convert` show the same.
+//! It knows nothing of soaks or logs. The chart needs no script and no font of its own, so that a browser, a comment
+//! on a change and `rsvg-convert` show the same.
 
 mod scale;
 mod svg;
@@ -11,43 +11,43 @@ use scale::Scale;
 pub(crate) use scale::Unit;
 use svg::Svg;
 
-/// Size of the drawing, in its own units.
+/// The size of the chart, in SVG units.
 const WIDTH: f64 = 960.0;
 const HEIGHT: f64 = 540.0;
-/// The frame that curves are in.
+/// The frame around the curves.
 const TOP: f64 = 92.0;
 const BOTTOM: f64 = 440.0;
 const LEFT: f64 = 96.0;
-/// Where it ends when there is no right scale.
+/// The right edge of the frame, if there is no right scale.
 const RIGHT_WIDE: f64 = 930.0;
 const RIGHT: f64 = 864.0;
-/// Steps that a scale has about.
+/// The approximate number of ticks of a scale.
 const STEPS: f64 = 6.0;
-/// Columns that a letter takes, about, at the size of the text.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.2;
 
-/// Colours that people with the common kinds of colour blindness tell apart: Okabe and Ito, "Color Universal Design" (2008).
+/// Colours that can be distinguished with the common kinds of colour blindness: Okabe and Ito, "Color Universal Design" (2008).
 const COLOURS: [&str; 7] = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#b8860b", INK];
 const INK: &str = "#222222";
 const PALE_INK: &str = "#5f5f5f";
 const SHADES: [&str; 2] = ["#f1efe8", "#e3ecf4"];
 
-/// A drawing.
+/// A chart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Plot {
-    /// In large letters.
+    /// The title, in large letters.
     pub(crate) title: String,
-    /// Under the title.
+    /// The line under the title.
     pub(crate) subtitle: String,
-    /// What the curves run over.
+    /// The horizontal axis.
     pub(crate) across: Axis,
-    /// The scale at the left.
+    /// The scale on the left.
     pub(crate) left: Axis,
-    /// The scale at the right, if curves need one of their own.
+    /// The scale on the right, if curves need one.
     pub(crate) right: Option<Axis>,
-    /// What is drawn, the last one on top.
+    /// The curves; the last one is on top.
     pub(crate) curves: Vec<Curve>,
-    /// Stretches that are shaded behind the curves.
+    /// Shaded bands behind the curves.
     pub(crate) bands: Vec<Band>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Plot {
 pub(crate) struct Axis {
     /// What it measures.
     pub(crate) label: String,
-    /// How its metrics are written.
+    /// The unit of its values.
     pub(crate) unit: Unit,
 }
 
@@ -65,36 +65,36 @@ pub(crate) struct Axis {
 pub(crate) struct Curve {
     /// Its name in the legend.
     pub(crate) name: String,
-    /// Whether it is measured on the right scale.
+    /// Whether it uses the right scale.
     pub(crate) is_right: bool,
-    /// (across, up); what is not a number is left out.
+    /// (x, y); points that are not numbers are left out.
     pub(crate) points: Vec<(f64, f64)>,
     /// How it is drawn.
     pub(crate) stroke: Stroke,
-    /// Which of the colours; curves of one thing share theirs.
+    /// The index of its colour; curves of the same thing share one.
     pub(crate) colour: usize,
 }
 
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stroke {
-    /// A line through its points, which are marked while there are few.
+    /// A line through its points, which are marked if there are few.
     #[default]
     Line,
-    /// Broken, for trends and levels.
+    /// Dashed, for trends and levels.
     Dashed,
 }
 
-/// A stretch of the axis.
+/// A range of the horizontal axis.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Band {
-    /// Its begin.
+    /// Its start.
     pub(crate) from: f64,
     /// Its end.
     pub(crate) to: f64,
-    /// What it is, written at its top when there is room.
+    /// Its label, which is drawn at its top if there is room.
     pub(crate) label: String,
-    /// Which of the two shades; none for none.
+    /// The index of its shade; `None` for no shade.
     pub(crate) shade: Option<usize>,
 }
 
@@ -107,7 +107,7 @@ struct Frame {
 }
 
 impl Plot {
-    /// The SVG document.
+    /// Returns the SVG document.
     pub(crate) fn svg(&self) -> String {
         let frame = self.frame();
         let mut svg = Svg::new(WIDTH, HEIGHT, &self.title);
@@ -152,7 +152,7 @@ impl Plot {
                 let middle = "text-anchor=\"middle\" font-size=\"12\"";
                 svg.text((from + width / 2.0, TOP - 7.0), &band.label, middle, PALE_INK);
             } else if width >= 13.0 {
-                // Upright, inside the frame.
+                // Vertical, inside the frame.
                 let at = (from + width / 2.0 + 4.0, TOP + 6.0);
                 svg.upright(at, &band.label, "text-anchor=\"end\" font-size=\"12\"", PALE_INK);
             }
@@ -160,7 +160,7 @@ impl Plot {
     }
 
     fn draw_scales(&self, frame: &Frame, svg: &mut Svg) {
-        // A scale has its curves' colour when these have but one.
+        // A scale has the colour of its curve, if there is only one.
         let ink = |is_right: bool| {
             let mut colours =
                 self.curves.iter().filter(|curve| curve.is_right == is_right).map(|curve| curve.colour);
@@ -218,7 +218,7 @@ impl Frame {
     }
 
     fn draw(&self, curve: &Curve, svg: &mut Svg) {
-        /// More points than that are a line and not marks.
+        /// With more points the line has no marks.
         const MARKED_MAX: usize = 120;
         let scale = match &self.other {
             Some(other) if curve.is_right => other,

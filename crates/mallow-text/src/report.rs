@@ -1,4 +1,4 @@
-//! What `mallow report` prints: the frame around the tables, and what all of them share.
+//! What `mallow report` prints: the heading, and what all tables share.
 
 pub mod leaks;
 mod missing_data;
@@ -21,10 +21,10 @@ use mallow_view::{
     SortKey, Subject, SuppressedLeaks, functions, peek,
 };
 
-/// Sites in a table with stacks, and processes.
+/// The maximum number of sites in a table with stacks, and of processes.
 const LIMIT: usize = 10;
 
-/// The whole report.
+/// Returns the whole report.
 pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> String {
     let profile = subject.profile;
     let mut sites = Sites::of(profile, view.shown, &view.filter);
@@ -72,7 +72,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     while out.last().is_some_and(String::is_empty) {
         out.pop();
     }
-    // Where nothing has passed a filter, functions without a name may be why.
+    // If nothing passed a filter, functions without a name may be the reason.
     if sites.rows.is_empty() {
         sites = Sites::of(profile, view.shown, &Filter::default());
     }
@@ -80,7 +80,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     out.join("\n") + "\n"
 }
 
-/// What every part of the report needs to know.
+/// What every part of the report needs.
 struct Page<'a> {
     subject: &'a Subject<'a>,
     profile: &'a Profile,
@@ -125,7 +125,8 @@ impl Page<'_> {
         lines
     }
 
-    /// Which part of the recording this is, and how much of it: `filter function:parse` over `leaves 374,500 of 374,540 allocations (100.0%), …`.
+    /// Returns which part of the recording is shown, and its share: `filter function:parse` above `leaves 374,500 of
+    /// 374,540 allocations (100.0%), …`.
     fn part(&self, part: &PartOf) -> Vec<String> {
         let mut lines = part_words(part.window, part.filter.as_deref());
         if part.window.is_some_and(|window| window.to_us < window.of_us) && self.has(Measure::Leaked) {
@@ -168,7 +169,7 @@ impl Page<'_> {
         }
     }
 
-    /// `bytes: 5.57 MiB`.
+    /// Formats `bytes: 5.57 MiB`.
     fn whole(&self, by: Measure) -> String {
         format!("{}: {}", self.style.bold(by.word()), metric(by, by.of_totals(&self.totals)))
     }
@@ -187,7 +188,7 @@ impl Page<'_> {
         out
     }
 
-    /// A time of the recording in its unit.
+    /// Formats a time of the recording in its unit.
     fn time(&self, time: u64) -> String {
         match self.profile.recording.time_unit {
             TimeUnit::Microseconds => Micros(time).to_string(),
@@ -196,7 +197,7 @@ impl Page<'_> {
         }
     }
 
-    /// An average time, with a digit more where it is short.
+    /// Formats an average time, with one more digit if it is short.
     fn average_time(&self, time: f64) -> String {
         match self.profile.recording.time_unit {
             TimeUnit::Microseconds if time < 99.95 => format!("{time:.1} µs"),
@@ -204,7 +205,7 @@ impl Page<'_> {
         }
     }
 
-    /// A measure's metric in a table: per operation where that is asked for.
+    /// Formats a measure's value in a table: per operation if requested.
     fn value(&self, measure: Measure, value: u64) -> String {
         match self.view.per {
             Some(per) if measure != Measure::Peak => per_operation(measure, value, per),
@@ -212,7 +213,7 @@ impl Page<'_> {
         }
     }
 
-    /// `leaked: 12 MiB in 1,031 blocks at 12 sites`, and what was suppressed.
+    /// Formats `leaked: 12 MiB in 1,031 blocks at 12 sites`, and what was suppressed.
     fn heading(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
         let concerned = sites.rows.iter().filter(|row| key.concerns(&row.totals)).count() as u64;
         let totals = sites.totals();
@@ -238,7 +239,7 @@ impl Page<'_> {
         [Some(first), suppressed].into_iter().flatten().collect()
     }
 
-    /// The metric of a site that it is sorted by.
+    /// Formats the metric of a site that it is sorted by.
     fn key_value(&self, key: SortKey, totals: &SiteTotals) -> String {
         let point = mallow_view::Point::of(totals, &self.profile.recording, &self.profile.known);
         match key {
@@ -252,7 +253,7 @@ impl Page<'_> {
         }
     }
 
-    /// `230 k/s`.
+    /// Formats `230 k/s`.
     fn rate(&self, rate: f64) -> String {
         let text = if rate < 9.95 { format!("{rate:.1}") } else { Count(rate.round() as u64).to_string() };
         format!("{text}{}", self.per_time())
@@ -266,12 +267,12 @@ impl Page<'_> {
         }
     }
 
-    /// A measure's share of the whole recording.
+    /// Formats a measure's share of the whole recording.
     fn share(&self, measure: Measure, part: u64) -> String {
         Percent { part, whole: measure.of_totals(&self.totals) }.to_string()
     }
 
-    /// `suppressed: 3 sites, 1.2 KiB in 4 blocks by leak:foo (2), leak:bar (1)`.
+    /// Formats `suppressed: 3 sites, 1.2 KiB in 4 blocks by leak:foo (2), leak:bar (1)`.
     fn suppressed_line(&self) -> Option<String> {
         let SuppressedLeaks { sites, bytes, blocks, by } = &self.suppressed;
         if *sites == 0 {
@@ -287,7 +288,7 @@ impl Page<'_> {
         Some(cut_end(&line, self.style.width))
     }
 
-    /// With a filter: what passed it, and its share of the whole.
+    /// With a filter, returns what it selected, and its share of the whole.
     fn selected(&self, sites: &Sites<'_>) -> Vec<String> {
         let Filter { function, module, domain, .. } = &self.view.filter;
         let word = |what: &str, text: &Option<String>| text.as_ref().map(|text| format!("{what} \"{text}\""));
@@ -320,7 +321,7 @@ impl Page<'_> {
         lines
     }
 
-    /// `33 more sites with 30.0% not shown; use --top to see more.`
+    /// Formats `33 more sites with 30.0% not shown; use --top to see more.`
     fn not_shown(&self, rows: &[&SiteRow], key: SortKey) -> String {
         let sites = plural(rows.len() as u64, "more site");
         if !matches!(key, SortKey::Measure(_)) {
@@ -332,7 +333,7 @@ impl Page<'_> {
     }
 }
 
-/// `21.000`, or `10.5 B`.
+/// Formats `21.000`, or `10.5 B`.
 fn per_operation(measure: Measure, value: u64, per: u64) -> String {
     let each = value as f64 / per as f64;
     match measure.is_bytes() {
@@ -347,7 +348,7 @@ fn per_operation(measure: Measure, value: u64, per: u64) -> String {
     }
 }
 
-/// An average size, with a digit more where it is small and not whole.
+/// Formats an average size, with one more digit if it is small and not whole.
 fn average_size(bytes: f64) -> String {
     if bytes < 99.95 && (bytes - bytes.round()).abs() >= 0.05 {
         format!("{bytes:.1} B")

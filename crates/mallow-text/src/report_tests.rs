@@ -1,4 +1,4 @@
-//! Reports as people see them.
+//! Reports as they are shown.
 
 use super::*;
 use insta::assert_snapshot;
@@ -86,7 +86,7 @@ fn a_filter_tells_its_share() {
     ));
 }
 
-/// That no name fits is nothing known of functions that have none.
+/// A name that matches nothing does not rule out functions without names.
 #[test]
 fn a_filter_that_nothing_passes_says_so() {
     let mut profile = sample::leaky_c();

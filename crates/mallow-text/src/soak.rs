@@ -1,4 +1,4 @@
-//! What a leak test under load came to: as text, Markdown, JUnit, a drawing, and while it runs.
+//! The results of a leak test under load: as text, Markdown, JUnit, a chart, and while it runs.
 
 pub mod advice;
 pub mod drawing;

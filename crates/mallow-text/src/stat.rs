@@ -1,4 +1,4 @@
-//! The table of `mallow stat`. Counts stand there in full, because their point is to be compared.
+//! The table of `mallow stat`. It has exact counts, because they are meant to be compared.
 
 use crate::summary::not_its_heap;
 use crate::wording::Columns;
@@ -13,17 +13,17 @@ pub struct Measured<'a> {
     pub command: String,
     /// The runs.
     pub runs: &'a [Run],
-    /// How many runs were wanted.
+    /// The number of runs that were requested.
     pub planned: usize,
     /// How the last run ended.
     pub exit: Option<Exit>,
-    /// The most processes that a run became.
+    /// The maximum number of processes of a run.
     pub processes: usize,
-    /// The most of them whose metrics are not those of their heaps.
+    /// The maximum number of them whose metrics are not those of their heaps.
     pub blind: usize,
 }
 
-/// The table: one column of metrics for one run, three for several.
+/// Returns the table: one column of metrics for one run, three for several.
 pub fn table(measured: &Measured<'_>, style: Style) -> String {
     let rows = metric_rows(measured.runs);
     let mut lines = vec![title(measured, style), String::new()];
@@ -85,7 +85,7 @@ fn several(row: &MetricRow) -> String {
     )
 }
 
-/// Returns whether everything but the time may be the same in all runs.
+/// Returns whether everything except the time can be the same in all runs.
 pub fn are_equal(rows: &[MetricRow]) -> bool {
     rows.iter().all(|row| row.metric == Metric::Micros || row.is_equal())
 }
@@ -98,7 +98,7 @@ fn verdict(rows: &[MetricRow], runs: usize) -> String {
     }
 }
 
-/// Every digit of a count.
+/// Formats every digit of a count.
 fn exact(metric: Metric, value: u64) -> String {
     if metric == Metric::Micros { Micros(value).to_string() } else { grouped(value) }
 }

@@ -1,16 +1,16 @@
-//! How wide text is, and whether it has emphasis.
+//! The width of text, and whether it has emphasis.
 
-/// Columns where the terminal's width is not known.
+/// The number of columns if the terminal's width is not known.
 pub const WIDTH_DEFAULT: usize = 80;
 
 /// How a stream shows text.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
-    /// Whether emphasis is wanted.
+    /// Whether emphasis is used.
     pub colour: bool,
-    /// Columns of a line.
+    /// The number of columns of a line.
     pub width: usize,
-    /// Whether names of functions are whole even where they are longer than a line.
+    /// Whether names of functions are never truncated, even if they are longer than a line.
     pub whole_names: bool,
 }
 
@@ -18,17 +18,17 @@ impl Style {
     /// For tests and files: 80 columns, no emphasis.
     pub const PLAIN: Style = Style { colour: false, width: WIDTH_DEFAULT, whole_names: false };
 
-    /// Columns for the name of a function where so many of the line are taken.
+    /// Returns the columns for the name of a function, if `taken` columns of the line are used.
     pub fn name_width(&self, taken: usize) -> usize {
         if self.whole_names { usize::MAX } else { self.width.saturating_sub(taken) }
     }
 
-    /// A heading.
+    /// Formats a heading.
     pub fn bold(&self, text: &str) -> String {
         self.wrapped("1", text)
     }
 
-    /// Something to read last.
+    /// Formats less important text.
     pub fn dim(&self, text: &str) -> String {
         self.wrapped("2", text)
     }

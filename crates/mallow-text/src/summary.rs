@@ -6,14 +6,14 @@ use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{EventsLost, Totals};
 use mallow_view::{Measure, Next, OtherPrograms, Programs, Summary, Top, TopRow, short_command};
 
-/// Lines of a small terminal, one of them for the shell's prompt.
+/// The lines of a small terminal, without one for the shell's prompt.
 const LINES_MAX: usize = 23;
-/// What is said where nobody knows how many events are missing.
+/// The note if the number of missing events is unknown.
 pub(crate) const LOST_UNKNOWN: &str = "counts may be too low: how many events were lost is not known";
-/// Sites for each metric, where programs have rows too.
+/// The number of sites for each metric, if programs have rows too.
 const ROWS_BESIDE_PROGRAMS: usize = 2;
 
-/// The summary of a trace that lies at `trace`. `blind` says of which processes the metrics are not those of their heaps.
+/// Returns the summary of the trace file `trace`. `blind` names the processes whose metrics are not those of their heaps.
 pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
     if !blind.is_empty() {
@@ -52,7 +52,7 @@ pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Styl
     lines.join("\n") + "\n"
 }
 
-/// A row for each program that matters, and one for all others.
+/// Returns a row for each important program, and one for all others.
 fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
     let row = |who: &str, totals: &Totals, what: &str| {
         let peak = format!("{} peak", Bytes(totals.peak_bytes));
@@ -70,14 +70,14 @@ fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
         .collect();
     let others = &programs.others;
     if others.count > 0 {
-        // A process that becomes another program counts with each.
+        // A process that executes another program counts with each.
         let who = format!("{} more program{}", others.count, if others.count == 1 { "" } else { "s" });
         lines.push(row(&who, &others.totals, &names(others)));
     }
     lines
 }
 
-/// `bash (38), sed`.
+/// Formats `bash (38), sed`.
 pub(crate) fn names(others: &OtherPrograms) -> String {
     let name = |(name, count): &(String, usize)| match count {
         1 => name.clone(),
@@ -86,7 +86,7 @@ pub(crate) fn names(others: &OtherPrograms) -> String {
     others.names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Where it says why stands above, among the warnings.
+/// Returns a line; the reason is above, among the warnings.
 pub(crate) fn not_its_heap(processes: usize) -> String {
     match processes {
         1 => "these are not the metrics of its heap, which does not come from malloc".to_owned(),
@@ -107,7 +107,7 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     format!("{}: {end}", style.bold(&cut_end(&printable(&summary.command), left)))
 }
 
-/// `names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them`.
+/// Formats `names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them`.
 fn nameless_line(module: &str, style: Style) -> String {
     let cure = " is stripped; its debug package, or DEBUGINFOD_URLS, brings them";
     let label = "names: ";
@@ -115,7 +115,7 @@ fn nameless_line(module: &str, style: Style) -> String {
     format!("{label}{}{cure}", cut_end(&printable(module.rsplit('/').next().unwrap_or(module)), left))
 }
 
-/// One measure's total, with what else belongs to it.
+/// Formats one measure's total, with related metrics.
 fn head(summary: &Summary<'_>, measure: Measure, is_blind: bool, style: Style) -> String {
     let totals = &summary.totals;
     let per_second = |text: Option<String>| text.map(|text| format!("{text}/s")).unwrap_or_default();
@@ -163,7 +163,7 @@ fn peak_note(summary: &Summary<'_>) -> String {
 
 fn top_lines(summary: &Summary<'_>, top: &Top<'_>, style: Style) -> Vec<String> {
     let whole = top.measure.of_totals(&summary.totals);
-    // Where programs have rows, sites have fewer.
+    // If programs have rows, sites have fewer.
     let rows_max = if summary.programs.first.is_empty() { usize::MAX } else { ROWS_BESIDE_PROGRAMS };
     let line = |row: &TopRow<'_>| {
         let share = Percent { part: row.value, whole }.to_string();

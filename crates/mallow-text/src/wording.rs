@@ -1,4 +1,4 @@
-//! Words, metrics and frames as they stand in a line: cut, wrapped, grouped, and without control characters.
+//! Formats words, metrics and frames for a line: truncated, wrapped, grouped, and without control characters.
 
 pub use mallow_base::printable;
 use mallow_base::{Frame, Micros};
@@ -7,12 +7,12 @@ use mallow_stacks::Metric;
 use mallow_view::{Measure, PartWindow, place, place_here, short_name};
 use unicode_width::UnicodeWidthStr;
 
-/// A measure's metric with its unit; counts in full as long as they fit ten columns.
+/// Formats a measure's value with its unit; counts in full if they fit into ten columns.
 pub fn metric(measure: impl Metric, value: u64) -> String {
     measure.unit().written(value)
 }
 
-/// What to do about functions without names; nothing where all modules have them.
+/// Returns what to do about functions without names; empty if all modules have them.
 pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
     let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
     let more = match modules.len() {
@@ -25,7 +25,7 @@ pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
     vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
 }
 
-/// `1 site`, `2 sites`, `2 processes`.
+/// Formats `1 site`, `2 sites`, `2 processes`.
 pub fn plural(count: u64, one: &str) -> String {
     let ending = match (count, one.ends_with('s')) {
         (1, _) => "",
@@ -35,9 +35,9 @@ pub fn plural(count: u64, one: &str) -> String {
     format!("{} {one}{ending}", metric(Measure::Allocations, count))
 }
 
-/// How wide a text stands on a terminal.
+/// The width of a text on a terminal.
 pub(crate) trait Columns {
-    /// Its columns: two for a letter of Chinese or Japanese, none for a mark upon another.
+    /// Returns its columns: two for a Chinese or Japanese letter, none for a combining mark.
     fn columns(&self) -> usize;
 }
 
@@ -47,7 +47,7 @@ impl Columns for str {
     }
 }
 
-/// `1.20 s to 1.50 s of 3.10 s` and `filter function:parse`: which part of a recording is looked at.
+/// Formats which part of a recording is shown: `1.20 s to 1.50 s of 3.10 s` and `filter function:parse`.
 pub fn part_words(window: Option<PartWindow>, filter: Option<&str>) -> Vec<String> {
     let window = window.map(|PartWindow { from_us, to_us, of_us }| {
         format!("{} to {} of {}", Micros(from_us), Micros(to_us), Micros(of_us))
@@ -56,7 +56,7 @@ pub fn part_words(window: Option<PartWindow>, filter: Option<&str>) -> Vec<Strin
     window.into_iter().chain(filter).collect()
 }
 
-/// Cuts the end of a text that is too long for `width` columns.
+/// Truncates the end of a text that is too long for `width` columns.
 pub fn cut_end(text: &str, width: usize) -> String {
     if text.columns() <= width {
         return text.to_owned();
@@ -65,7 +65,7 @@ pub fn cut_end(text: &str, width: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// Lines of at most `width` columns, broken at blanks.
+/// Breaks a text at blanks into lines of at most `width` columns.
 pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -80,7 +80,8 @@ pub fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// `function (file:line)`, and where the name has no line, the nearest `caller` that has one, if it fits; at need without the name's library.
+/// Formats `function (file:line)`; if the name has no line, the nearest `caller` that has one is added if it fits, if
+/// necessary without the name's library.
 pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: usize) -> String {
     let name = frame_text(frame, width);
     let Some(caller) = caller else { return name };
@@ -91,7 +92,7 @@ pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: u
     fits(&name).or_else(|| fits(&function).filter(|_| !is_address)).unwrap_or(name)
 }
 
-/// Cuts the beginning of a text that is too long: the end of a function's name tells more than its namespace.
+/// Truncates the beginning of a text that is too long: the end of a function's name says more than its namespace.
 pub fn cut_start(text: &str, width: usize) -> String {
     if text.columns() <= width {
         return text.to_owned();
@@ -100,12 +101,12 @@ pub fn cut_start(text: &str, width: usize) -> String {
     format!("…{kept}")
 }
 
-/// The longest of the growing parts of a text that leaves a column for a mark.
+/// Returns the longest of the growing parts of a text that leaves a column for an ellipsis.
 fn part<'a>(places: impl Iterator<Item = usize>, of: impl Fn(usize) -> &'a str, width: usize) -> &'a str {
     places.map(of).take_while(|part| part.columns() < width).last().unwrap_or("")
 }
 
-/// `function (file:line)` in at most `width` columns.
+/// Formats `function (file:line)` in at most `width` columns.
 pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
     let Some(frame) = frame else { return "(no stack was taken)".to_owned() };
     let place = printable(&place(frame));
@@ -113,7 +114,7 @@ pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
     if place.is_empty() {
         return cut_start(&name, width);
     }
-    // A path that can be opened is worth half of the line; cut, it cannot be.
+    // A path that can be opened may take half of the line, since a truncated one cannot be opened.
     let from_here = place_here(frame).map(|place| printable(&place));
     let place = from_here.filter(|place| place.columns() <= width / 2).unwrap_or(place);
     let place = cut_end(&place, width / 2);
@@ -121,7 +122,7 @@ pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
     format!("{} {place}", cut_start(&name, left))
 }
 
-/// How a process ended, to be read after its name.
+/// Formats how a process ended, to follow its name.
 pub fn exit_text(exit: Option<Exit>) -> String {
     match exit {
         Some(Exit::Status(status)) => format!("exit status {status}"),
@@ -132,7 +133,7 @@ pub fn exit_text(exit: Option<Exit>) -> String {
     }
 }
 
-/// Linux's names of signals, as on all machines but MIPS, Alpha, SPARC and PA-RISC; see signal(7).
+/// Returns Linux's name of a signal, as on all machines but MIPS, Alpha, SPARC and PA-RISC; see signal(7).
 pub fn signal_name(signal: i32) -> String {
     const NAMES: [&str; 31] = [
         "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
@@ -143,7 +144,7 @@ pub fn signal_name(signal: i32) -> String {
     name.map_or_else(|| format!("signal {signal}"), |name| format!("SIG{name}"))
 }
 
-/// A file's name as a word for a shell.
+/// Quotes a file's name for a shell.
 pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./+,:=@%".contains(c);
     if !text.is_empty() && text.chars().all(is_plain) {

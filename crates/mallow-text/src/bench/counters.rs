@@ -1,11 +1,11 @@
-//! Counters as `perf stat -r` shows them: a mean with its relative error, and what follows from two of them.
+//! Counters as `perf stat -r` shows them: a mean with its relative error, and ratios of two counters.
 
 use crate::{Style, plural, printable};
 use mallow_base::grouped;
 use mallow_bench::{BenchCommand, Session};
 use mallow_stats::Summary;
 
-/// The mean of an event; none where it was not counted.
+/// Returns the mean of an event; `None` if it was not counted.
 fn mean(session: &Session, command: &BenchCommand, name: &str) -> Option<f64> {
     summary(session, command, name).map(|summary| summary.mean)
 }
@@ -21,7 +21,7 @@ fn wall_ns(command: &BenchCommand) -> Option<Summary> {
     Summary::of(&Vec::from_iter(command.runs.iter().map(|run| run.wall_ns as f64)))
 }
 
-/// Time on a processor: as an event counted it, or as the end of the process told it.
+/// Returns CPU time: as an event counted it, or as the kernel reported it at exit.
 fn cpu_ns(session: &Session, command: &BenchCommand) -> Option<f64> {
     let told = || {
         let times = command.runs.iter().map(|run| run.user_ns.saturating_add(run.system_ns) as f64);
@@ -30,7 +30,7 @@ fn cpu_ns(session: &Session, command: &BenchCommand) -> Option<f64> {
     mean(session, command, "task-clock").or_else(told)
 }
 
-/// What follows from two figures: instructions per cycle, clock rate, processors in use, shares of misses.
+/// Returns ratios of two metrics: instructions per cycle, clock rate, processors in use, shares of misses.
 pub(super) fn derived(session: &Session, command: &BenchCommand) -> Vec<(&'static str, String)> {
     let of = |name| mean(session, command, name);
     let mut rows = Vec::new();
@@ -49,7 +49,7 @@ pub(super) fn derived(session: &Session, command: &BenchCommand) -> Vec<(&'stati
     rows
 }
 
-/// The view of one command.
+/// Returns the table of one command.
 pub fn page(session: &Session, command: &BenchCommand, style: Style) -> String {
     let runs = plural(command.runs.len() as u64, "run");
     let title = format!(" Performance counter stats for '{}' ({runs}):", printable(&command.name));
@@ -93,7 +93,7 @@ fn with_error(line: String, summary: &Summary) -> String {
     }
 }
 
-/// What stands behind the number sign.
+/// Returns the text after the number sign.
 fn remark(session: &Session, command: &BenchCommand, name: &str) -> String {
     let of = |name| mean(session, command, name);
     let share = |part: Option<f64>, whole: Option<f64>| {

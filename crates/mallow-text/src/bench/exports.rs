@@ -1,30 +1,31 @@
-//! Tables of times in the forms that hyperfine writes, for documents and scripts that were made for them.
+//! Tables of times in the formats that hyperfine writes, for documents and scripts that use these.
 //!
-//! What stands in them is hyperfine's: the mean with its standard deviation, and the ratio of means to the fastest command, or to the
-//! reference, with an error that follows from both deviations. It is no interval; that is in the text and in JSON.
+//! Their contents are hyperfine's: the mean with its standard deviation, and the ratio of means to the fastest
+//! command, or to the reference, with an error that is propagated from both deviations. That error is not a
+//! confidence interval, which is in the text and in JSON.
 
 use super::parts::shown_name;
 use super::units::TimeUnit;
 use mallow_bench::{BenchCommand, Session};
 use mallow_stats::Summary;
 
-/// In which order the rows stand.
+/// The order of the rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SortOrder {
-    /// That of the command line.
+    /// In the order of the command line.
     #[default]
     Auto,
-    /// That of the command line.
+    /// In the order of the command line.
     Command,
-    /// The fastest first.
+    /// Fastest first.
     MeanTime,
 }
 
 impl SortOrder {
-    /// All of them.
+    /// All orders.
     pub const ALL: [SortOrder; 3] = [SortOrder::Auto, SortOrder::Command, SortOrder::MeanTime];
 
-    /// Its word on the command line.
+    /// Returns its word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             SortOrder::Auto => "auto",
@@ -34,7 +35,7 @@ impl SortOrder {
     }
 }
 
-/// The forms.
+/// The formats of tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableForm {
     /// GitHub's Markdown.
@@ -51,7 +52,7 @@ struct Row {
     relative: (f64, Option<f64>),
 }
 
-/// Seconds of all runs.
+/// Returns the seconds of all runs.
 fn times(command: &BenchCommand) -> Vec<f64> {
     command.runs.iter().map(|run| run.wall_ns as f64 / 1e9).collect()
 }
@@ -78,7 +79,7 @@ fn rows(session: &Session, has_reference: bool, order: SortOrder) -> Vec<Row> {
     rows
 }
 
-/// A table.
+/// Returns a table.
 pub fn table(
     session: &Session,
     form: TableForm,
@@ -146,7 +147,7 @@ fn line(row: &Row, form: TableForm, unit: TimeUnit) -> String {
     }
 }
 
-/// Comma-separated values, in seconds.
+/// Returns comma-separated values, in seconds.
 pub fn csv(session: &Session) -> String {
     let parameters: Vec<&str> = session
         .commands

@@ -1,6 +1,6 @@
-//! A benchmark as JUnit's XML: a case for each limit; without limits one for each comparison.
+//! A benchmark as JUnit XML: a case for each limit, or without limits one for each comparison.
 //!
-//! A limit that could not be judged is an error: nobody may take it for a pass.
+//! A limit that could not be judged is an error, so that it cannot be mistaken for a pass.
 
 use super::{Page, sentences};
 use crate::junit;
@@ -10,10 +10,10 @@ use std::time::Duration;
 /// The class that all cases are in.
 const CLASS: &str = "mallow.bench";
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
-/// Those of the writer; there is none that a result could cause.
+/// Those of the XML writer; no result can cause one.
 pub fn document(page: &Page<'_>) -> Result<String, SerializeError> {
     let total_ns: u64 =
         page.session.commands.iter().flat_map(|command| &command.runs).map(|run| run.wall_ns).sum();

@@ -1,30 +1,30 @@
-//! What became of limits.
+//! The results of limits.
 
 use mallow_bench::{BenchCommand, Metric};
 
 /// A limit on a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LimitRow {
-    /// The limit, as it was typed.
+    /// The limit, as typed.
     pub limit: String,
-    /// What it is on.
+    /// Its metric.
     pub metric: Metric,
-    /// The command's place and name.
+    /// The index and the name of the command.
     pub command: String,
-    /// What it was held against; none for a limit on the command alone.
+    /// What it is compared with; `None` for an absolute limit.
     pub against: Option<String>,
-    /// Whether it does not hold; none where the figures cannot tell.
+    /// Whether it is exceeded; `None` if the measurements do not decide.
     pub is_broken: Option<bool>,
 }
 
 impl LimitRow {
-    /// How a command is called in a row.
+    /// Returns the name of a command in a row.
     pub fn name(index: usize, command: &BenchCommand) -> String {
         format!("{}: {}", index + 1, command.name)
     }
 }
 
-/// The row as a sentence.
+/// Returns the row as a sentence.
 pub fn sentence(row: &LimitRow) -> String {
     let against = row.against.as_ref().map_or(String::new(), |name| format!(" against {name}"));
     match row.is_broken {

@@ -4,7 +4,7 @@ use super::exports::{SortOrder, TableForm, table};
 use super::{Page, sentences};
 use crate::markdown;
 
-/// The verdicts, a table of times, and everything else folded.
+/// Returns the verdicts, a table of times, and everything else collapsed.
 pub fn markdown(page: &Page<'_>) -> String {
     let mut text = String::from("### mallow bench\n\n");
     for verdict in sentences::verdicts(page.session, true) {

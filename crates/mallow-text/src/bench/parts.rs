@@ -1,10 +1,10 @@
-//! What the pages of a benchmark share: names of commands, per cents, verdicts, paragraphs.
+//! What the reports of a benchmark share: names of commands, percentages, verdicts, paragraphs.
 
 use crate::{Style, wrapped};
 use mallow_bench::{BenchCommand, Comparison, Metric, Session, compare};
 use mallow_stats::Verdict;
 
-/// The name, and those of its parameters that the name does not hold, as hyperfine's tables have them.
+/// Returns the name, and the parameters that the name does not contain, as in hyperfine's tables.
 pub(super) fn shown_name(command: &BenchCommand) -> String {
     let missing =
         |(name, value): &&(String, String)| !command.name.contains(value.as_str()) && !name.is_empty();
@@ -17,7 +17,7 @@ pub(super) fn shown_name(command: &BenchCommand) -> String {
     }
 }
 
-/// A share as per cent with its sign.
+/// Formats a share as a percentage with its sign.
 pub(super) fn percent(share: f64) -> String {
     let per_cent = share * 100.0;
     let digits = if per_cent.abs() >= 100.0 {
@@ -54,12 +54,12 @@ pub(super) fn paragraphs(sentences: &[String], style: Style) -> Vec<String> {
     lines
 }
 
-/// A command's comparison with the reference in its times.
+/// Returns the comparison of a command's times with the reference.
 pub(super) fn of_times(session: &Session, index: usize) -> Comparison {
     compare(session, index, Metric::Wall)
 }
 
-/// The word of a verdict in a sentence.
+/// Returns the word of a verdict in a sentence.
 pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Same => "the same",

@@ -1,4 +1,4 @@
-//! What follows from a benchmark, and what speaks against it, in sentences.
+//! The results of a benchmark, and reasons to doubt them, in sentences.
 
 use super::parts::{of_times, percent, shown_name, verdict_word};
 use super::units::{self, TimeUnit};
@@ -7,7 +7,7 @@ use mallow_bench::{Finding, Order, Session, Stop, Subject, findings as found};
 use mallow_stacks::Unit;
 use mallow_stats::{Disturbance, Ratio, Verdict};
 
-/// For each command that is compared: the verdict, then what belongs to it.
+/// Returns the verdict of each compared command, and what belongs to it.
 pub fn verdicts(session: &Session, is_explained: bool) -> Vec<Vec<String>> {
     let reference = session.reference;
     let others = (0..session.commands.len()).filter(|index| *index != reference);
@@ -83,7 +83,7 @@ fn remedy(session: &Session, ratio: &Ratio) -> String {
     }
 }
 
-/// 99 or 99.91.
+/// Formats a confidence level: 99 or 99.91.
 fn level_text(level: f64) -> String {
     let text = format!("{level:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
@@ -93,7 +93,7 @@ fn unsigned(share: f64) -> String {
     percent(share).trim_start_matches('+').to_owned()
 }
 
-/// What speaks against the figures, with the cure.
+/// Returns reasons to doubt the measurements, each with a cure.
 pub fn findings(session: &Session, unit: Option<TimeUnit>) -> Vec<String> {
     found(session).iter().map(|finding| sentence(session, finding, unit)).collect()
 }
@@ -157,7 +157,7 @@ fn disturbed(disturbance: &Disturbance) -> String {
     }
 }
 
-/// What else the reader should know: how it was measured, and how it ended.
+/// Returns other notes for the reader: how it was measured, and how it ended.
 pub fn notes(session: &Session) -> Vec<String> {
     let mut notes = Vec::new();
     match session.stop {
@@ -191,7 +191,7 @@ pub fn notes(session: &Session) -> Vec<String> {
     notes
 }
 
-/// The line of a session that runs: which run, how long it has taken, what it looks like.
+/// Returns the progress line of a running session: which run, how long it has taken, the result so far.
 pub fn progress(
     session: &Session,
     command: usize,

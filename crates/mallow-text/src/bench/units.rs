@@ -3,7 +3,7 @@
 use mallow_base::{Bytes, Count, grouped};
 use mallow_stacks::Unit;
 
-/// A unit of time, by hyperfine's words.
+/// A unit of time, named as in hyperfine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// µs.
@@ -15,10 +15,10 @@ pub enum TimeUnit {
 }
 
 impl TimeUnit {
-    /// All of them.
+    /// All units.
     pub const ALL: [TimeUnit; 3] = [TimeUnit::Microsecond, TimeUnit::Millisecond, TimeUnit::Second];
 
-    /// Its word on the command line.
+    /// Returns its word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             TimeUnit::Microsecond => "microsecond",
@@ -27,7 +27,7 @@ impl TimeUnit {
         }
     }
 
-    /// Its letters.
+    /// Returns its symbol.
     pub fn letters(self) -> &'static str {
         match self {
             TimeUnit::Microsecond => "µs",
@@ -36,7 +36,7 @@ impl TimeUnit {
         }
     }
 
-    /// How many of it a time in nanoseconds is.
+    /// Converts nanoseconds to this unit.
     pub fn of_ns(self, ns: f64) -> f64 {
         match self {
             TimeUnit::Microsecond => ns / 1e3,
@@ -45,7 +45,7 @@ impl TimeUnit {
         }
     }
 
-    /// The unit that suits a time.
+    /// Returns the unit that suits a time.
     pub fn suiting(ns: f64) -> TimeUnit {
         match ns {
             _ if ns >= 1e9 => TimeUnit::Second,
@@ -54,13 +54,13 @@ impl TimeUnit {
         }
     }
 
-    /// As many digits as hyperfine shows.
+    /// Returns the number of decimals, as in hyperfine.
     pub fn digits(self) -> usize {
         if self == TimeUnit::Second { 3 } else { 1 }
     }
 }
 
-/// An amount with its unit.
+/// Formats an amount with its unit.
 pub(super) fn with_unit(unit: Unit, value: f64, time: Option<TimeUnit>) -> String {
     match unit {
         Unit::Nanoseconds => {
@@ -71,7 +71,7 @@ pub(super) fn with_unit(unit: Unit, value: f64, time: Option<TimeUnit>) -> Strin
     }
 }
 
-/// An amount without its unit, in the unit that suits `like`, beside which it stands.
+/// Formats an amount without its unit, in the unit that suits `like`, beside which it is shown.
 pub(super) fn amount(unit: Unit, value: f64, like: f64, time: Option<TimeUnit>) -> String {
     match unit {
         Unit::Nanoseconds => {
@@ -79,7 +79,7 @@ pub(super) fn amount(unit: Unit, value: f64, like: f64, time: Option<TimeUnit>) 
             format!("{:.*}", time.digits(), time.of_ns(value))
         }
         Unit::Bytes => Bytes(value.round() as u64).to_string(),
-        // A number that a program printed, or the deviation of few counts.
+        // A number that a program printed, or the deviation of small counts.
         Unit::Count if value.abs() < 10.0 && value.fract() != 0.0 => format!("{value:.2}"),
         Unit::Count if value < 0.0 || value.abs() < 1000.0 => format!("{value:.0}"),
         Unit::Count if value < 1e6 => grouped(value.round() as u64),

@@ -1,6 +1,6 @@
-//! Marks on lines of a change, in GitHub's workflow commands: `::error file=src/buf.rs,line=88,title=…::…`.
+//! Annotations of source lines, in GitHub's workflow commands: `::error file=src/buf.rs,line=88,title=…::…`.
 //!
-//! GitHub shows ten errors and ten warnings of a step, so the worst come first.
+//! GitHub shows ten errors and ten warnings per step, so the worst come first.
 
 use super::details::told;
 use super::stack::chain;
@@ -10,13 +10,13 @@ use mallow_view::Weight;
 use mallow_view::check::weight;
 use mallow_view::check::{changes, largest, left, site_metrics, varying, visible, worst_first};
 
-/// Columns of a stack in a mark.
+/// Columns of a stack in an annotation.
 const WIDTH: usize = 100;
 
-/// A source's path as GitHub wants it; none for what is not a file of the checkout, such as a library's source.
+/// Converts a source path to one relative to the checkout; `None` for a file outside of it, such as a library's source.
 pub type Relative<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The commands, one line each.
+/// Returns the commands, one line each.
 pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relative<'_>) -> String {
     let mut text = String::new();
     for test in worst_first(result) {
@@ -34,7 +34,7 @@ pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relativ
     text
 }
 
-/// Why, and the stacks to blame.
+/// Returns the reason, and the stacks to blame.
 fn message(test: &TestResult) -> String {
     let mut lines: Vec<String> =
         test.sentences.iter().flat_map(|sentence| told(sentence, usize::MAX)).collect();
@@ -45,8 +45,8 @@ fn message(test: &TestResult) -> String {
     lines.join("\n")
 }
 
-/// The stacks that explain a verdict, the first the most: what became more, else what was left behind, what varies, or
-/// what became less.
+/// Returns the stacks that explain a verdict, the most important first: those that increased, else those that were
+/// left, vary, or decreased.
 fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
     const STACKS: usize = 3;
     let rows: Vec<_> =
@@ -65,12 +65,12 @@ fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
     first.into_iter().take(STACKS).collect()
 }
 
-/// A stack from the line to blame on: what it ended in is in the table.
+/// Returns a stack from the line to blame outwards: the frames inside of it are in the table.
 fn from_blamed<'a>(frames: &[&'a Frame], blamed: usize) -> Vec<&'a Frame> {
     frames[blamed.min(frames.len())..].to_vec()
 }
 
-/// The innermost line of the first stack to blame that is in the checkout; where there is none, of the test's stack.
+/// Returns the innermost line of the first stack to blame that is in the checkout, or else of the test's stack.
 fn place(test: &TestResult, relative: Relative<'_>) -> Option<(String, u32)> {
     let stacks = blamed(test);
     let all = stacks.iter().flat_map(|frames| frames.iter().copied());
@@ -81,12 +81,12 @@ fn place(test: &TestResult, relative: Relative<'_>) -> Option<(String, u32)> {
     })
 }
 
-/// A command's message.
+/// Escapes a command's message.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property of a command, which also ends at a comma and a colon.
+/// Escapes a property of a command, in which a comma and a colon are special too.
 fn property(text: &str) -> String {
     data(&text.replace(|c: char| c.is_control(), "?")).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,23 +1,23 @@
-//! A stack with the line to blame in front: `parse (a.c:13) ← load ← main`, and below it what it ended in.
+//! A stack that starts with the line to blame: `parse (a.c:13) ← load ← main`, and below it the frames inside of that line.
 //!
-//! A line takes as much as fits. Where there is no room, functions of libraries are left out first, and an ellipsis stands for
-//! them; functions of the project never are: they go on in further lines.
+//! If a line is too long, functions of libraries are replaced by an ellipsis first. Functions of the project are
+//! never left out: they continue in further lines.
 
 use crate::wording::Columns;
 use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{is_own, place, short_name};
 
-/// Between a call and its caller.
+/// Separates a call from its caller.
 const FROM: &str = " ← ";
-/// What a further line begins with.
+/// Begins a further line.
 const GOES_ON: &str = "  ← ";
-/// Before what the line to blame ended in.
+/// Precedes the frames inside of the line to blame.
 const BY: &str = "  by ";
-/// For functions of libraries that are left out.
+/// Replaces functions of libraries that are left out.
 const LEFT_OUT: &str = "…";
 
-/// The lines of a stack, which is innermost first, in at most `width` columns. `blamed` is the place of the frame to begin with.
+/// Returns the lines of a stack, whose innermost frame is first, in at most `width` columns. `blamed` is the index of the frame to begin with.
 pub(crate) fn lines(frames: &[&Frame], blamed: usize, width: usize) -> Vec<String> {
     let Some(blamed) = frames.len().checked_sub(1).map(|last| blamed.min(last)) else {
         return vec![frame_text(None, width)];
@@ -29,7 +29,7 @@ pub(crate) fn lines(frames: &[&Frame], blamed: usize, width: usize) -> Vec<Strin
     lines
 }
 
-/// A call, or what stands for some.
+/// A call, or an ellipsis for several.
 struct Part {
     text: String,
     is_kept: bool,
@@ -42,7 +42,7 @@ fn chain(frames: &[&Frame], start: &str, width: usize) -> Vec<String> {
         let is_kept = at == 0 || is_own(frame);
         let has_place = at == 0 || (is_kept && frame.line.is_some());
         let text = if has_place { placed(frame, room) } else { printable(&short_name(&frame.function)) };
-        // Recursion is told once.
+        // Recursion is shown once.
         if !parts.iter().any(|part| part.text == text) {
             parts.push(Part { text, is_kept });
         }
@@ -50,7 +50,7 @@ fn chain(frames: &[&Frame], start: &str, width: usize) -> Vec<String> {
     broken(&fitting(parts, start, width), start, width)
 }
 
-/// `function (file:line)` whose place is whole, however little room there is.
+/// Formats `function (file:line)`; the place is never truncated.
 fn placed(frame: &Frame, width: usize) -> String {
     let place = printable(&place(frame));
     let name = printable(&short_name(&frame.function));
@@ -60,7 +60,7 @@ fn placed(frame: &Frame, width: usize) -> String {
     format!("{} {place}", cut_start(&name, width.saturating_sub(place.columns() + 1).max(2)))
 }
 
-/// The parts, without the outermost ones of libraries where they do not fit into a line.
+/// Returns the parts, without the outermost ones of libraries if they do not fit into a line.
 fn fitting(parts: Vec<Part>, start: &str, width: usize) -> Vec<String> {
     let mut kept = vec![true; parts.len()];
     loop {
@@ -83,7 +83,7 @@ fn fitting(parts: Vec<Part>, start: &str, width: usize) -> Vec<String> {
     }
 }
 
-/// The parts in lines.
+/// Breaks the parts into lines.
 fn broken(texts: &[String], start: &str, width: usize) -> Vec<String> {
     let mut lines = vec![start.to_owned()];
     let mut is_first = true;
@@ -107,7 +107,7 @@ fn broken(texts: &[String], start: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// `lib:name` is of a library, `name` of the project with a line.
+    /// `lib:name` is a function of a library, `name` one of the project with a line.
     fn frames(names: &[&str]) -> Vec<Frame> {
         let frame = |name: &&str| match name.strip_prefix("lib:") {
             Some(name) => Frame {

@@ -1,6 +1,6 @@
-//! What stands under a test that is not as it should be: why, which stacks changed, which vary, what was left behind.
+//! The details of a test that is not OK: why, and which stacks changed, vary, or were left.
 //!
-//! The same lines stand under the table, in JUnit's failures and in the folded parts of the Markdown.
+//! The same lines are used below the table, in JUnit's failures and in the collapsed parts of the Markdown.
 
 use super::blame;
 use super::metrics::{change, operations};
@@ -12,23 +12,23 @@ use mallow_gate::result::{Outcome, Position, TestResult};
 use mallow_view::check::{ChangeRow, changes, conclusion, lacks_lines, largest, left, site_metrics, varying};
 use std::cmp::Reverse;
 
-/// Columns of a metric before a stack, so that sections stand under each other.
+/// The minimum number of columns of a metric before a stack, so that sections are aligned.
 const METRIC_COLUMNS_MIN: usize = 9;
 
-/// Columns before a stack as a rule.
+/// The usual number of columns before a stack.
 const STACK_INDENT: usize = METRIC_COLUMNS_MIN + 4;
 
-/// A metric, and the stack that it is of.
+/// A metric and its stack.
 struct Row<'a> {
     metric: String,
-    /// Before the stack, when it was matched with one that is only alike.
+    /// The mark before the stack if it was matched with one that is only similar.
     mark: &'static str,
     frames: Vec<&'a mallow_base::Frame>,
-    /// The place of the frame to begin with.
+    /// The index of the frame to begin with.
     blamed: usize,
 }
 
-/// The lines, without indentation, with at most `limit` stacks in a section.
+/// Returns the lines, without indentation, with at most `limit` stacks in a section.
 pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     let mut out: Vec<String> =
         test.sentences.iter().flat_map(|sentence| told(sentence, style.width)).collect();
@@ -54,14 +54,14 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
     out
 }
 
-/// What a reader of the metrics should see, whatever the verdict.
+/// Returns what a reader of the metrics should know, whatever the verdict.
 pub(crate) fn notes(test: &TestResult, style: Style) -> Vec<String> {
     let notes = test.measurement.iter().flat_map(|measurement| &measurement.notes);
     let lines = notes.flat_map(|note| told(note, style.width));
     lines.map(|line| style.dim(&line)).collect()
 }
 
-/// A sentence in lines. What a program said may be quoted in it, so control characters are taken out.
+/// Breaks a sentence into lines. It may quote a program's output, so control characters are removed.
 pub(crate) fn told(sentence: &str, width: usize) -> Vec<String> {
     wrapped(sentence, width).iter().map(|line| printable(line)).collect()
 }
@@ -70,12 +70,12 @@ fn is_left(metric: Metric) -> bool {
     matches!(metric, Metric::Remaining | Metric::RemainingBytes | Metric::Descriptors)
 }
 
-/// Returns whether the baseline has left something behind too, so that only the change is news.
+/// Returns whether the baseline has remaining blocks too, so that only the change is shown.
 fn has_reference(test: &TestResult, metric: Metric) -> bool {
     conclusion(test, metric).and_then(|conclusion| conclusion.reference).is_some_and(|value| value > 0)
 }
 
-/// Returns whether what is left wants to be seen although no limit is broken: nothing is known of the test yet, or
+/// Returns whether remaining blocks are worth showing although no limit is exceeded: there is no baseline yet, or only some of the runs left any.
 /// only some of its runs left something.
 fn may_have_kept(test: &TestResult) -> bool {
     let differs = [Metric::Remaining, Metric::Descriptors].into_iter().any(|metric| {
@@ -89,7 +89,7 @@ fn may_have_kept(test: &TestResult) -> bool {
     }
 }
 
-/// The stacks that changed. Those that look the same in this width are one row.
+/// Returns the stacks that changed. Those that look the same at this width are merged into one row.
 fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, style: Style) -> Vec<String> {
     let ops = operations(test);
     let all = changes(test, metric, usize::MAX);
@@ -133,7 +133,7 @@ fn changed(test: &TestResult, metric: Metric, limit: usize, has_heading: bool, s
     out
 }
 
-/// The largest stacks, where a limit is broken and no baseline says what was there before.
+/// Returns the largest stacks, if a limit is exceeded and there is no baseline to compare with.
 fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) -> Vec<String> {
     let ops = operations(test);
     let width = style.width.saturating_sub(STACK_INDENT);
@@ -159,7 +159,7 @@ fn largest_lines(test: &TestResult, metric: Metric, limit: usize, style: Style) 
     out
 }
 
-/// What a metric counts, at the beginning of a line.
+/// Returns what a metric counts, for the beginning of a line.
 fn subject(metric: Metric) -> &'static str {
     match metric {
         Metric::Allocations => "allocations",
@@ -234,7 +234,7 @@ fn left_lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     out
 }
 
-/// `10 blocks, 640 B`, `2 descriptors`.
+/// Formats `10 blocks, 640 B`, `2 descriptors`.
 fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
     let mut parts = Vec::new();
     if blocks > 0 {
@@ -247,7 +247,7 @@ fn amount(blocks: u64, bytes: u64, descriptors: u64) -> String {
     parts.join(", ")
 }
 
-/// Metrics in a column, stacks in what is left of the width.
+/// Formats metrics in a column, and stacks in the rest of the width.
 fn table(rows: &[Row<'_>], style: Style) -> Vec<String> {
     let columns = rows.iter().map(|row| row.metric.columns()).max().unwrap_or(0).max(METRIC_COLUMNS_MIN);
     let of_row = |row: &Row<'_>| {

@@ -1,7 +1,8 @@
-//! A check as JUnit's XML.
+//! A check as JUnit XML.
 //!
-//! What shuts the gate is a failure (the test costs more, or less, than it may) or an error (it could not be measured). What
-//! is inconclusive is skipped, as JUnit calls a test whose assumptions did not hold: its verdict stands in the message.
+//! A test that fails the gate is a failure (the metric is outside its limits) or an error (it could not be measured).
+//! An inconclusive test is skipped, which is JUnit's word for a test whose assumptions did not hold; its verdict is
+//! in the message.
 
 use super::details;
 use super::text::{Page, line};
@@ -17,15 +18,15 @@ use std::time::Duration;
 /// The class that all tests are in.
 const CLASS: &str = "mallow.check";
 
-/// The document. `name` is the suite's.
+/// Returns the document. `name` is that of the suite.
 ///
 /// # Errors
-/// Those of the writer; there is none that a result could cause.
+/// Those of the XML writer; no result can cause one.
 pub fn document(page: &Page<'_>, name: &str) -> Result<String, SerializeError> {
     let result = page.result;
     let time = seconds(result.tests.iter().map(|test| test.duration_us).fold(0, u64::saturating_add));
     let mut suite = junit::suite(name, time);
-    // Where the tests ran, so that two reports can be told apart.
+    // The environment of the tests, to distinguish two reports.
     let environment = &result.environment;
     for (name, value) in [
         ("architecture", environment.architecture.clone()),
@@ -60,7 +61,7 @@ fn case(page: &Page<'_>, test: &TestResult) -> TestCase {
     junit::case(CLASS, &test.name, seconds(test.duration_us), status, &metrics(test))
 }
 
-/// The table's line and the runs, for whoever opens a test that passed.
+/// Returns the table's line and the runs, as details of a test that passed.
 fn metrics(test: &TestResult) -> String {
     let Some(measurement) = &test.measurement else { return String::new() };
     let list = |metric: Metric, of: fn(&Run) -> u64| {
@@ -77,7 +78,7 @@ fn metrics(test: &TestResult) -> String {
     .join("\n")
 }
 
-/// Whole milliseconds, of which the schema has thousandths of a second.
+/// Rounds to whole milliseconds: the schema has three decimals of seconds.
 fn seconds(duration_us: u64) -> Duration {
     Duration::from_millis(duration_us / 1000)
 }

@@ -1,4 +1,4 @@
-//! The XML against the shape that Jenkins' schema (`junit-10.xsd`) gives it, and against the verdicts.
+//! Compares the XML with Jenkins' schema (`junit-10.xsd`) and with the verdicts.
 
 use super::*;
 use mallow_gate::result::CheckResult;
@@ -7,7 +7,7 @@ use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 use std::collections::BTreeMap;
 
-/// An element with its attributes, its text and what is in it.
+/// An element with its attributes, its text and its children.
 #[derive(Debug, Default)]
 struct Element {
     name: String,
@@ -37,7 +37,7 @@ impl Element {
     }
 }
 
-/// The root element.
+/// Parses the root element.
 fn parsed(text: &str) -> Element {
     let mut reader = Reader::from_str(text);
     let mut open = vec![Element::default()];
@@ -69,11 +69,11 @@ fn last(open: &mut [Element]) -> &mut Element {
     open.last_mut().unwrap_or_else(|| panic!("more ends than starts"))
 }
 
-/// Per element: which attributes it must and may have, and which elements may be in it.
+/// For each element: its required and its allowed attributes, and the elements that it may contain.
 type Rule = (&'static str, &'static [&'static str], &'static [&'static str], &'static [&'static str]);
 
 const SCHEMA: &[Rule] = &[
-    // Of the root it has no count of skipped tests, which quick-junit writes and all readers pass over.
+    // The schema has no count of skipped tests in the root; quick-junit writes one, and all readers ignore it.
     (
         "testsuites",
         &[],

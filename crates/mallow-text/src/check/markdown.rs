@@ -1,6 +1,6 @@
-//! A check as Markdown, for a comment on a change or a job's summary: a table, the worst first, stacks folded.
+//! A check as Markdown, for a comment on a change or a job's summary: a table, the worst first, stacks collapsed.
 //!
-//! Servers cut or refuse more than 65,536 characters, so what does not fit is left out and counted.
+//! Servers truncate or refuse more than 65,536 characters, so what does not fit is left out and counted.
 
 use super::details;
 use super::metrics::{from_baseline, operations, per_operation, steadiness};
@@ -13,17 +13,17 @@ use mallow_view::Weight;
 use mallow_view::check::weight;
 use mallow_view::check::{conclusion, worst_first};
 
-/// Bytes up to which the table's rows are added.
+/// Table rows are added up to this number of bytes.
 const TABLE_BYTES_MAX: usize = 30_000;
-/// Bytes of one test's reasons; what a program said may be quoted in them.
+/// The maximum number of bytes of one test's reasons, which may quote a program's output.
 const DETAILS_BYTES_MAX: usize = 8_000;
-/// Columns of a name.
+/// The maximum number of columns of a name.
 const NAME_MAX: usize = 200;
-/// Columns of a sentence.
+/// The maximum number of columns of a sentence.
 const SENTENCE_MAX: usize = 1000;
 
 impl Page<'_> {
-    /// The page as Markdown.
+    /// Returns the page as Markdown.
     pub fn markdown(&self) -> String {
         let mut out = format!("## Allocations: {}\n\n", self.headline());
         for sentence in self.result.sentences.iter().take(20) {
@@ -45,7 +45,7 @@ impl Page<'_> {
         out
     }
 
-    /// `2 of 12 tests failed`, and what else a reader has to know first.
+    /// Formats `2 of 12 tests failed`, and the most important notes.
     fn headline(&self) -> String {
         let tests = &self.result.tests;
         let count = |wanted| {
@@ -111,7 +111,7 @@ impl Page<'_> {
         format!("| {verdict} | {} | {metrics} |\n", code_cell(&test.name, NAME_MAX))
     }
 
-    /// What is under each test, folded.
+    /// Appends the details of each test, collapsed.
     fn reasons(&self, out: &mut String) {
         let mut left_out = 0_u64;
         for test in worst_first(self.result).into_iter().filter(|test| test.outcome != Outcome::Ok) {

@@ -1,4 +1,4 @@
-//! How a check's metrics are written: in full for a run, in thousandths for an operation.
+//! Formats a check's metrics: in full for a run, in thousandths for an operation.
 
 use crate::{diff, grouped};
 use mallow_gate::measurement::Metric;
@@ -6,12 +6,12 @@ use mallow_gate::result::{Conclusion, TestResult};
 use mallow_view::Measure;
 use std::num::NonZeroU64;
 
-/// How many operations a run of the test makes; none where nobody said so.
+/// Returns the number of operations in a run of the test; `None` if it is not known.
 pub(crate) fn operations(test: &TestResult) -> Option<NonZeroU64> {
     NonZeroU64::new(test.measurement.as_ref()?.ops?)
 }
 
-/// `+1.000/op`, or `+1,000/run` where nobody said how many operations a run makes.
+/// Formats `+1.000/op`, or `+1,000/run` if the number of operations is not known.
 pub(crate) fn change(metric: Metric, difference: i128, ops: Option<NonZeroU64>) -> String {
     let per = ops.unwrap_or(NonZeroU64::MIN);
     let size = difference.unsigned_abs();
@@ -24,23 +24,23 @@ pub(crate) fn change(metric: Metric, difference: i128, ops: Option<NonZeroU64>) 
     format!("{text}/{}", each(ops))
 }
 
-/// What metrics are divided by, behind a slash.
+/// Returns what metrics are divided by, after a slash.
 pub(crate) fn each(ops: Option<NonZeroU64>) -> &'static str {
     if ops.is_some() { "op" } else { "run" }
 }
 
-/// `3.000`; nothing where nobody said how many operations a run makes.
+/// Formats `3.000`; empty if the number of operations is not known.
 pub(crate) fn per_operation(conclusion: &Conclusion, ops: Option<NonZeroU64>) -> String {
     let per = |ops| match conclusion.spread.min {
         0 => "0".to_owned(),
         value if u128::from(value) * 1000 < u128::from(NonZeroU64::get(ops)) => "<0.001".to_owned(),
         value => diff::value(measure(conclusion.metric), value, ops),
     };
-    // With one operation in a run the division tells nothing and keeps no thousandths.
+    // With one operation per run the division says nothing.
     ops.filter(|ops| ops.get() > 1).map(per).unwrap_or_default()
 }
 
-/// `2,000 → 3,000`, or one metric where there is no baseline or nothing changed.
+/// Formats `2,000 → 3,000`, or one value if there is no baseline or nothing changed.
 pub(crate) fn from_baseline(conclusion: &Conclusion) -> String {
     let now = grouped(conclusion.spread.min);
     match conclusion.reference {
@@ -49,7 +49,7 @@ pub(crate) fn from_baseline(conclusion: &Conclusion) -> String {
     }
 }
 
-/// `10 of 10` runs had the least value; where the others had more, how much the most had: `3 of 20, +12`.
+/// Formats in how many runs the minimum occurred, `10 of 10`; if others had more, also the largest difference: `3 of 20, +12`.
 pub(crate) fn steadiness(conclusion: &Conclusion) -> String {
     let spread = conclusion.spread;
     let above = match spread.max.saturating_sub(spread.min) {
@@ -71,7 +71,7 @@ fn is_bytes(metric: Metric) -> bool {
     )
 }
 
-/// The measure that is written as the metric is.
+/// Returns the measure with the same format as the metric.
 fn measure(metric: Metric) -> Measure {
     if is_bytes(metric) { Measure::Bytes } else { Measure::Allocations }
 }

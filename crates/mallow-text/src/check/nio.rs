@@ -1,8 +1,8 @@
-//! A check as SwiftNIO's allocation counter tests print it, for scripts that read that.
+//! A check as SwiftNIO's allocation counter tests print it, for scripts that parse that.
 //!
-//! Four lines and a list of the runs per test, as `scaffolding.swift` of SwiftNIO's framework prints them since its runs
-//! became a struct. Every metric is the least of its own over the runs, but for descriptors: there the first run that
-//! left some counts. Verdicts are not part of that output; [`verdicts`] tells them beside it.
+//! Four lines and a list of the runs per test, as `scaffolding.swift` of SwiftNIO's framework prints them since its
+//! runs became a struct. Every metric is its own minimum over the runs, except for descriptors: there the first run
+//! that left some counts. Verdicts are not part of that output; [`verdicts`] prints them separately.
 
 use super::details::told;
 use mallow_gate::measurement::{Measurement, Metric, Run};
@@ -11,12 +11,12 @@ use mallow_view::check::{stats, worst_first};
 use std::fmt::Write;
 use std::path::Path;
 
-/// The line before the tests of a program: where its source, or where there is none the program, is.
+/// Returns the line before the tests of a program: the path of its source, or else of the program.
 pub fn program(path: &Path) -> String {
     format!("- {}\n", path.display())
 }
 
-/// The lines of one test; none where nothing was measured.
+/// Returns the lines of one test; `None` if nothing was measured.
 pub fn test(test: &TestResult) -> String {
     let Some(measurement) = test.measurement.as_ref().filter(|measurement| !measurement.runs.is_empty())
     else {
@@ -34,7 +34,7 @@ pub fn test(test: &TestResult) -> String {
         ("total_allocated_bytes", least(Metric::Bytes)),
         ("leaked_fds", leaked_fds),
     ] {
-        // Writing into a String cannot fail.
+        // Writing into a `String` cannot fail.
         let _ = writeln!(text, "{name}.{word}: {value}");
     }
     let runs: Vec<String> = measurement.runs.iter().map(|run| described(run, &module(&test.name))).collect();
@@ -42,7 +42,7 @@ pub fn test(test: &TestResult) -> String {
     text
 }
 
-/// What the framework says of a run that did not become quiet.
+/// Returns the framework's warning about a run that did not become idle.
 fn warnings(measurement: &Measurement) -> String {
     let unsettled = measurement.runs.iter().filter(|run| !run.settled);
     unsettled
@@ -53,8 +53,8 @@ fn warnings(measurement: &Measurement) -> String {
         .collect()
 }
 
-/// A run as Swift describes the framework's struct. We count descriptors that were left and do not keep their numbers, so
-/// each stands as -1.
+/// Formats a run as Swift describes the framework's struct. Remaining descriptors are counted, but their numbers are
+/// not stored, so each is shown as -1.
 fn described(run: &Run, module: &str) -> String {
     let metrics = &run.metrics;
     let descriptors = vec!["-1"; usize::try_from(metrics.descriptors.min(4096)).unwrap_or(0)].join(", ");
@@ -65,19 +65,19 @@ fn described(run: &Run, module: &str) -> String {
     )
 }
 
-/// A test's name as SwiftNIO's scripts look for it: `test_[a-zA-Z0-9_-]+`.
+/// Returns a test's name as SwiftNIO's scripts look for it: `test_[a-zA-Z0-9_-]+`.
 fn identifier(name: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     let plain: String = name.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
     if plain.starts_with("test_") { plain } else { format!("test_{plain}") }
 }
 
-/// The Swift module that the framework would have made of the program.
+/// Returns the Swift module that the framework would have made of the program.
 fn module(name: &str) -> String {
     format!("Test_{}", identifier(name.split('.').next().unwrap_or(name)))
 }
 
-/// The verdicts in a line each but for OK, then how many there are of each; for stderr.
+/// Returns one line for each verdict other than OK, and then how many there are of each; for stderr.
 pub fn verdicts(result: &CheckResult) -> String {
     let mut text = String::new();
     for test in worst_first(result).into_iter().filter(|test| test.outcome != Outcome::Ok) {

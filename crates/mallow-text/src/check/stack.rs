@@ -5,12 +5,12 @@ use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{place, short_name};
 
-/// Between a call and its caller.
+/// Separates a call from its caller.
 const FROM: &str = " ← ";
 
-/// The innermost call with its place and its caller with its line, then as many callers' names as fit into `width` columns; callers
-/// that do not fit are told by an ellipsis. The caller's place stands there because the innermost call often is a
-/// project's own wrapper around the allocator, which is the same in all stacks.
+/// Formats the innermost call with its place, its caller with its line, and as many callers' names as fit into
+/// `width` columns; an ellipsis replaces the others. The caller's place is included because the innermost call often
+/// is a project's own wrapper around the allocator, which is the same in all stacks.
 pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     let Some((first, callers)) = frames.split_first() else { return frame_text(None, width) };
     let mut names: Vec<String> =
@@ -28,8 +28,8 @@ pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
     joined(frame_text(Some(first), width), &names, width)
 }
 
-/// A stack in one line, and in a line of its own each of the two innermost places that had no room there: the line to blame
-/// is one of them, and must be readable at any width.
+/// Formats a stack in one line, and each of the two innermost places that did not fit in a line of its own: one of
+/// them is the line to blame, which must be readable at any width.
 pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
     let mut lines = vec![chain(frames, width)];
     for frame in frames.iter().take(2).filter(|frame| frame.file.is_some() && frame.line.is_some()) {
@@ -45,7 +45,7 @@ pub(crate) fn lines(frames: &[&Frame], width: usize) -> Vec<String> {
     lines
 }
 
-/// A text and as many names behind it as fit.
+/// Appends as many names to a text as fit.
 fn joined(mut text: String, names: &[String], width: usize) -> String {
     let mut length = text.columns();
     for (at, name) in names.iter().enumerate() {
@@ -66,7 +66,7 @@ fn joined(mut text: String, names: &[String], width: usize) -> String {
     text
 }
 
-/// Columns of the ellipsis that stands for callers.
+/// Returns the columns of the ellipsis that replaces callers.
 fn ellipsis_columns() -> usize {
     FROM.columns() + 1
 }

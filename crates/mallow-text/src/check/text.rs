@@ -1,4 +1,4 @@
-//! A check as a table for people, the worst test first, each that is not OK with its reasons.
+//! A check as a table, the worst test first, with reasons for each that is not OK.
 
 use super::details;
 use super::metrics::{each, from_baseline, operations, per_operation, steadiness};
@@ -10,25 +10,25 @@ use mallow_view::check::{conclusion, deciding, stats, worst_first};
 
 /// Columns of a verdict.
 const VERDICT: usize = 9;
-/// Where names and reasons begin.
+/// The column where names and reasons begin.
 const INDENT: usize = VERDICT + 2;
-/// Columns that a name gets at least before it has a line of its own.
+/// The minimum number of columns of a name before it gets a line of its own.
 const NAME_MIN: usize = 12;
-/// The heads of the columns behind the name.
+/// The headings of the columns after the name.
 const HEADS: [&str; 5] = ["per op", "allocations", "left", "fds", "least in"];
 
-/// A check, and how it is to be shown.
+/// A check, and how it is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What came of the tests.
+    /// The results of the tests.
     pub result: &'a CheckResult,
     /// Stacks in each section of a test.
     pub limit: usize,
-    /// Whether improvements are as fine as what is equal.
+    /// Whether improvements count as OK.
     pub allow_improvement: bool,
 }
 
-/// One line for a test that has just been judged.
+/// Formats one line for a test that has just been judged.
 pub fn line(test: &TestResult, style: Style) -> String {
     let name = printable(&test.name);
     let text = match conclusion(test, Metric::Allocations) {
@@ -42,7 +42,7 @@ pub fn line(test: &TestResult, style: Style) -> String {
                 true => format!("{} of {} equal", runs.at_min, runs.runs),
                 false => format!("least in {}", steadiness(allocations)),
             };
-            // What is as it should be is not said, so that names have room.
+            // What is as expected is not printed, so that names have room.
             let left = match of(Metric::Remaining) {
                 0 => String::new(),
                 count => format!(", {} left", grouped(count)),
@@ -69,7 +69,7 @@ fn verdict(outcome: Outcome, style: Style) -> String {
 }
 
 impl Page<'_> {
-    /// The table with everything under it.
+    /// Returns the table with all details.
     pub fn text(&self, style: Style) -> String {
         let tests = worst_first(self.result);
         let columns = Columns::of(&tests, style.width);
@@ -81,7 +81,7 @@ impl Page<'_> {
                 Outcome::Ok => details::notes(test, inner),
                 _ => details::lines(test, self.limit, inner),
             };
-            // What explains a test stands apart from the others; rows alone stand together.
+            // A test with details is separated by a blank line; rows alone are not.
             if was_explained || !details.is_empty() {
                 out.push(String::new());
             }
@@ -94,7 +94,7 @@ impl Page<'_> {
         out.join("\n") + "\n"
     }
 
-    /// What is said of the whole, and what to do next.
+    /// Returns the conclusion, and what to do next.
     fn end(&self, style: Style) -> Vec<String> {
         let mut out: Vec<String> =
             self.result.sentences.iter().flat_map(|sentence| details::told(sentence, style.width)).collect();
@@ -107,7 +107,7 @@ impl Page<'_> {
         out
     }
 
-    /// `3 tests: 1 REGRESSED, 2 OK`.
+    /// Formats `3 tests: 1 REGRESSED, 2 OK`.
     pub(crate) fn counts(&self) -> String {
         let counts: Vec<String> = stats(self.result)
             .into_iter()
@@ -121,7 +121,7 @@ impl Page<'_> {
         }
     }
 
-    /// `x86_64, glibc 2.36, native code, libc's allocator, 2 CPUs`.
+    /// Formats `x86_64, glibc 2.36, native code, libc's allocator, 2 CPUs`.
     pub(crate) fn environment(&self) -> String {
         let environment = &self.result.environment;
         let allocator = match environment.allocator.as_str() {
@@ -139,11 +139,11 @@ impl Page<'_> {
         printable(&parts.join(", "))
     }
 
-    /// Returns whether there is a test whose metrics an update would take over.
+    /// Returns whether there is a test whose metrics an update would store.
     pub(crate) fn has_metrics_to_accept(&self) -> bool {
         let is_open = |test: &TestResult| match test.outcome {
             Outcome::Improved | Outcome::Stale | Outcome::Missing => true,
-            // What is above a limit stays above it, whatever the baseline is.
+            // What exceeds a limit still exceeds it, whatever the baseline is.
             Outcome::Regressed => deciding(test).iter().all(|conclusion| conclusion.reference.is_some()),
             Outcome::Ok | Outcome::Flaky | Outcome::Blind | Outcome::Error => false,
         };
@@ -151,7 +151,7 @@ impl Page<'_> {
     }
 }
 
-/// Lines of at most `width` columns that end with a comma.
+/// Breaks a text after commas into lines of at most `width` columns.
 fn broken_at_commas(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in text.split_inclusive(", ") {
@@ -187,7 +187,7 @@ impl Columns {
         format!("{:INDENT$}{:<width$}{metrics}", "", "test", width = self.name)
     }
 
-    /// A test's line; two where its name is too long for its column.
+    /// Returns a test's line; two if its name is too long for its column.
     fn row(&self, test: &TestResult, style: Style) -> Vec<String> {
         let name = printable(&test.name);
         let start = |name: &str| {
@@ -208,7 +208,7 @@ impl Columns {
     }
 }
 
-/// A test's metrics; none where nothing was measured.
+/// Returns a test's metrics; `None` if nothing was measured.
 fn cells(test: &TestResult) -> Option<[String; 5]> {
     let allocations = conclusion(test, Metric::Allocations)?;
     let least = |metric| {

@@ -1,4 +1,4 @@
-//! The table as people see it.
+//! The table as it is shown.
 
 use super::*;
 use insta::assert_snapshot;
@@ -39,7 +39,7 @@ fn a_limit_cuts_stacks_but_not_sums() {
     assert!(text.contains("\n           … 1 more\n"), "{text}");
 }
 
-/// Lines that cannot be told apart are one, with the metric of all: 2, 5 and 9 in the three runs, and two blocks left.
+/// Lines that look the same are merged into one, with the sum of their metrics: 2, 5 and 9 in the three runs, and two blocks left.
 #[test]
 fn stacks_that_look_the_same_are_one_row() {
     let mut result = sample::fine();
@@ -73,7 +73,7 @@ fn verdicts_that_are_not_ok_stand_out_in_colour() {
     let coloured = page.text(Style { colour: true, ..Style::PLAIN });
     assert!(coloured.contains("\x1b[1mREGRESSED\x1b[0m  \x1b[1mbuffer_rw"), "{coloured}");
     assert!(coloured.contains("\nOK         ping_pong"), "{coloured}");
-    // Without its codes it is the very same text: emphasis must not move columns.
+    // Without the escape codes it is the very same text: emphasis must not move columns.
     let plain = coloured.replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[0m", "");
     assert_eq!(plain, page.text(Style::PLAIN));
 }

@@ -1,19 +1,19 @@
-//! The lines of a function with what they weigh, whatever is weighed.
+//! The lines of a function with their weights, of any metric.
 
 use crate::{Style, cut_end, cut_start, metric, plural, printable};
 use mallow_base::Percent;
 use mallow_stacks::Metric;
 use mallow_view::AnnotatedFunction;
 
-/// Lines around those that weigh something.
+/// Context lines around lines with a weight.
 const AROUND: u32 = 3;
-/// Functions of a name that are shown.
+/// The maximum number of functions with the same name.
 const FUNCTIONS_MAX: usize = 5;
 
-/// A function with the lines of its file, or the sentence that says why there are none.
+/// A function with the lines of its file, or a sentence that says why there are none.
 pub type WithSource<W> = (AnnotatedFunction<W>, Result<Vec<String>, String>);
 
-/// Functions with their source, where it was found: the lines of a file, or the sentence that says why there are none.
+/// Returns functions with their source: the lines of a file, or a sentence that says why there are none.
 pub fn annotated<M: Metric>(
     functions: &[WithSource<M::Weights>],
     by: M,

@@ -1,4 +1,4 @@
-//! Trees of calls: what a node takes with its callees and by itself, on the left, so that both can be compared down the page.
+//! Call trees: the weight of a node with its callees (total) and without (self), on the left, so that both can be compared down the page.
 
 use crate::wording::Columns;
 use crate::{Style, cut_end, frame_text, metric, plural};
@@ -9,7 +9,7 @@ use mallow_view::{
     CpuLayout, CpuOptions, Direction, Rest, Sites, TreeNode, TreeOptions, Under, tree as grown,
 };
 
-/// Columns in front of a name.
+/// Columns before a name.
 const LEFT_COLUMNS: usize = 28;
 
 struct Drawing {
@@ -21,7 +21,7 @@ struct Drawing {
     out: Vec<String>,
 }
 
-/// The tree, from the innermost calls outwards or from the start inwards.
+/// Returns the tree, from the innermost calls outwards or from `main` inwards.
 pub(super) fn tree(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<String> {
     let CpuLayout::Tree { direction, threshold_ppm, depth } = options.layout else { return Vec::new() };
     let by = options.by;
@@ -55,7 +55,7 @@ pub(super) fn tree(profile: &CpuProfile, options: &CpuOptions, style: Style) -> 
 }
 
 impl Drawing {
-    /// A line: what it takes, and of that by itself.
+    /// Formats a line: the total, and the part without callees.
     fn line(&mut self, under: &CpuTotals, own: Option<&CpuTotals>, text: &str) {
         let value = self.by.of_site(under);
         let share = |part| Percent { part, whole: self.whole }.to_string();
@@ -66,7 +66,7 @@ impl Drawing {
     }
 
     fn branches(&mut self, node: &TreeNode<'_, CpuTotals>, prefix: &str) {
-        // From the start inwards a node's own part stands in its column; outwards it is where stacks begin.
+        // In a tree of callees, a node's own weight is in its column; in a tree of callers, it is where stacks begin.
         let own = node.own.filter(|_| self.direction == Direction::Callers);
         let last = node.children.len() + usize::from(own.is_some()) + usize::from(node.rest.is_some());
         let is_single = last == 1 && node.children.len() == 1;
@@ -98,13 +98,13 @@ impl Drawing {
         let own = match node.own {
             _ if self.direction == Direction::Callers => None,
             Some(own) => Some(own.totals),
-            // Without children all of it is its own; with some, none.
+            // Without children all of the weight is its own; with children, none.
             None if node.children.is_empty() && node.rest.is_none() => Some(node.under.totals),
             None => None,
         };
         let calls: Vec<String> = node.frames.iter().map(|line| self.call(line, next)).collect();
         let Some((last, before)) = calls.split_last() else { return };
-        // Calls without a branch between them: the innermost has what is its own.
+        // Of calls without a branch between them, the innermost has the own weight.
         for (at, call) in before.iter().enumerate() {
             let front = if at == 0 { first } else { next };
             self.line(&node.under.totals, None, &format!("{front}{call}"));

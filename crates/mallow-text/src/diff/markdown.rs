@@ -1,6 +1,6 @@
-//! The page of `mallow diff` as Markdown for a comment on a change: what became most first, stacks folded.
+//! The report of `mallow diff` as Markdown for a comment on a change: the largest increase first, stacks collapsed.
 //!
-//! Servers cut or refuse comments of more than 65,536 characters, so stacks are left out when there is no room for them.
+//! Servers truncate or refuse comments of more than 65,536 characters, so stacks are left out if there is no room for them.
 
 use super::{DiffWords, Page, mark, percent, signed, value};
 use crate::markdown::{BYTES_MAX, STYLE, capitalised, code, escaped, folded};
@@ -10,11 +10,11 @@ use mallow_view::diff::{DiffRow, Section, Stats};
 
 /// Sites in each part.
 const LIMIT: usize = 20;
-/// Columns of a file.
+/// The maximum number of columns of a file name.
 const FILE_MAX: usize = usize::MAX;
 
 impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
-    /// The page as Markdown.
+    /// Returns the report as Markdown.
     pub(crate) fn markdown(&self) -> String {
         let mut out = self.markdown_head();
         let shown: Vec<&DiffRow<'_, P::Weights>> =
@@ -84,7 +84,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         out
     }
 
-    /// A part with a folded stack for each site.
+    /// Appends a part with a collapsed stack for each site.
     fn part(&self, heading: &str, rows: &[&DiffRow<'_, P::Weights>], out: &mut String) {
         let mut stats = Stats::default();
         rows.iter().for_each(|row| stats.add(row.change(self.by())));

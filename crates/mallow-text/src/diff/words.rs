@@ -1,4 +1,4 @@
-//! What a diff says of what allocated, and of where time went.
+//! The words of a diff for heap metrics and for CPU metrics.
 
 use super::{Beside, DiffWords};
 use crate::plural;
@@ -69,7 +69,7 @@ impl DiffWords for CpuMetric {
     fn beside(self, _: &CpuTotals, is_known: impl Fn(CpuMetric) -> bool) -> Beside<CpuMetric> {
         let beside = match self {
             CpuMetric::Samples => None,
-            // Waits are no samples.
+            // Waits are not samples.
             CpuMetric::OffCpu | CpuMetric::Blocked => Some(CpuMetric::Switches),
             CpuMetric::Switches => Some(CpuMetric::OffCpu),
             CpuMetric::Time | CpuMetric::Events => Some(CpuMetric::Samples),

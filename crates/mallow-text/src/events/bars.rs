@@ -1,9 +1,9 @@
-//! Bars of block characters.
+//! Bars made of block characters.
 
-/// Eighths of a cell, from none to all.
+/// Eighths of a cell, from empty to full.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Columns as bars from the bottom, in a number of rows, the topmost first. What is above 0 is seen.
+/// Draws columns as bars from the bottom, in a number of rows, the topmost first. Every value above 0 is visible.
 pub(super) fn bars(values: &[u64], highest: u64, rows: usize) -> Vec<String> {
     let eighths = |value: u64| -> usize {
         let full = rows as u128 * 8;
@@ -18,7 +18,7 @@ pub(super) fn bars(values: &[u64], highest: u64, rows: usize) -> Vec<String> {
     (0..rows).map(|at| row(at).trim_end().to_owned()).collect()
 }
 
-/// A bar to the right: `part` of `whole` in `width` columns.
+/// Draws a bar to the right: `part` of `whole` in `width` columns.
 pub(super) fn bar(part: u64, whole: u64, width: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let eighths = (u128::from(part) * width as u128 * 8).div_ceil(u128::from(whole.max(1)));

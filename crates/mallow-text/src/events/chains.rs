@@ -1,4 +1,4 @@
-//! Blocks that `realloc` resized, by where they began.
+//! Blocks that were resized by `realloc`, by the site that first allocated them.
 
 use super::Page;
 use crate::{cut_end, metric, plural};
@@ -7,7 +7,7 @@ use mallow_profile::analysis::ChainTotals;
 use mallow_view::Measure;
 use mallow_view::chains::Chains;
 
-/// The metrics over all chains, and two lines for each site.
+/// Returns the metrics of all chains, and two lines for each site.
 pub(super) fn chains(page: &Page<'_>, found: &Chains) -> Vec<String> {
     let totals = &found.totals;
     let word = page.style.bold("realloc chains");

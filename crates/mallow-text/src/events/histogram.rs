@@ -7,7 +7,7 @@ use mallow_base::{Bytes, Micros, Percent};
 use mallow_view::Measure;
 use mallow_view::histogram::{HistogramRow, Histograms, sum};
 
-/// Both histograms.
+/// Returns both histograms.
 pub(super) fn histograms(page: &Page<'_>, found: &Histograms) -> Vec<String> {
     let sizes = sum(&found.sizes);
     let lifetimes = sum(&found.lifetimes);
@@ -60,7 +60,7 @@ fn table(
     out
 }
 
-/// `33 – 64`, and `33 KiB – 64 KiB` above what is easily read in digits.
+/// Formats `33 – 64`, and `33 KiB – 64 KiB` for numbers with many digits.
 fn size(row: &HistogramRow) -> String {
     let HistogramRow { least, greatest, .. } = *row;
     match greatest {

@@ -1,4 +1,4 @@
-//! Sites by the blocks that did not live long.
+//! Sites by their short-lived blocks.
 
 use super::Page;
 use crate::{metric, plural};
@@ -6,7 +6,7 @@ use mallow_base::{Bytes, Percent};
 use mallow_view::Measure;
 use mallow_view::short_lived::ShortLived;
 
-/// One line for each site, and one for who called it.
+/// Returns one line for each site, and one for its callers.
 pub(super) fn short_lived(page: &Page<'_>, word: &str, what: &str, found: &ShortLived) -> Vec<String> {
     let blocks = plural(found.blocks, "block");
     let heading = format!("{}: {blocks}, {}, {what}", page.style.bold(word), Bytes(found.bytes));

@@ -1,4 +1,4 @@
-//! What each thread did.
+//! The metrics of each thread.
 
 use super::Page;
 use crate::wording::Columns;
@@ -8,10 +8,10 @@ use mallow_profile::analysis::ThreadMetrics;
 use mallow_view::Measure;
 use mallow_view::threads::{ThreadRow, Threads};
 
-/// Threads in a table before it is cut.
+/// The maximum number of threads in a table.
 const LIMIT: usize = 20;
 
-/// A line for each thread, and one for all of them.
+/// Returns a line for each thread, and one for all of them.
 pub(super) fn threads(page: &Page<'_>, found: &Threads<'_>) -> Vec<String> {
     let word = page.style.bold("threads");
     let mut out = vec![format!("{word}: {}", found.rows.len())];

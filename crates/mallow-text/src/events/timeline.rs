@@ -1,4 +1,4 @@
-//! Memory over time as a plot, and the sites that make it up.
+//! Memory over time as a plot, and the sites that hold it.
 
 use super::bars::bars;
 use super::{GUTTER, Page};
@@ -16,7 +16,7 @@ const ROWS: usize = 8;
 /// Columns of a site's own plot.
 const SPARK: usize = 24;
 
-/// The plots of one process.
+/// Returns the plots of one process.
 pub(super) fn timeline(page: &Page<'_>, found: &ProcessTimeline<'_>) -> Vec<String> {
     let mut out = Vec::new();
     let processes = page.profile.processes.len();
@@ -77,7 +77,7 @@ fn of_samples(page: &Page<'_>, time: &Slices, live: &[Option<LiveSample>]) -> Ve
     out
 }
 
-/// A plot of several rows, with the highest value, half of it, and 0 beside it.
+/// Draws a plot of several rows; its labels are the maximum, half of it, and 0.
 fn plot(values: &[u64], highest: u64) -> Vec<String> {
     let label = |row: usize| match row {
         0 => Bytes(highest).to_string(),
@@ -89,10 +89,10 @@ fn plot(values: &[u64], highest: u64) -> Vec<String> {
     rows.map(|(row, bars)| format!("{:>width$}│{bars}", label(row)).trim_end().to_owned()).collect()
 }
 
-/// The beginning, the middle and the end of the time under a plot.
+/// Returns the labels below a plot: start, middle and end of the time.
 fn axis(page: &Page<'_>, time: &Slices) -> String {
     let at = |slice: usize| page.time(time.begin_us(slice));
-    // The last slice ends with the microsecond behind the last event.
+    // The last slice ends a microsecond after the last event.
     let end_us = time.begin_us(time.count()).saturating_sub(1);
     let [start, middle, end] = [at(0), at(time.count() / 2), page.time(end_us)];
     let width = |text: &str| text.columns();
@@ -102,7 +102,7 @@ fn axis(page: &Page<'_>, time: &Slices) -> String {
     format!("{:>9}└{start}{}{middle}{}{end}", "0", " ".repeat(before), " ".repeat(after))
 }
 
-/// A plot of one row below its name and its highest value.
+/// Draws a plot of one row, with its name and its maximum above.
 fn line(page: &Page<'_>, name: &str, values: &[u64], text: &dyn Fn(u64) -> String) -> Vec<String> {
     let highest = values.iter().copied().max().unwrap_or(0);
     let heading = format!("{:GUTTER$}{}", "", page.style.dim(name));
@@ -112,7 +112,7 @@ fn line(page: &Page<'_>, name: &str, values: &[u64], text: &dyn Fn(u64) -> Strin
     vec![heading, format!("{label:>width$} {bars}").trim_end().to_owned()]
 }
 
-/// What the sites held at the peak and at the end, and their own plots, each up to its own highest value.
+/// Returns what the sites held at the peak and at the end, and their own plots, each scaled to its own maximum.
 fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
     if found.rows.is_empty() {
         return Vec::new();
@@ -145,7 +145,7 @@ fn sites(page: &Page<'_>, found: &OverTime) -> Vec<String> {
     out
 }
 
-/// Fewer columns: the highest of those that fall together.
+/// Reduces the number of columns: each becomes the maximum of those that are merged.
 fn narrowed(values: &[u64], columns: usize) -> Vec<u64> {
     let columns = columns.min(values.len());
     let part =

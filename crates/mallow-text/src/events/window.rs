@@ -1,4 +1,4 @@
-//! What sites did in a window, and what was live at a moment.
+//! The metrics of sites in a window, and what was live at a moment.
 
 use super::Page;
 use crate::plural;
@@ -9,7 +9,7 @@ use mallow_view::window::{WindowMeasure, WindowSites};
 /// Sites in each table.
 const LIMIT: usize = 5;
 
-/// The totals, and a table for each question; only what was live where that was asked for.
+/// Returns the totals, and a table for each question; with `at_only`, only what was live.
 pub(super) fn window(page: &Page<'_>, found: &WindowSites, at_only: bool) -> Vec<String> {
     let totals = &found.totals;
     if at_only {

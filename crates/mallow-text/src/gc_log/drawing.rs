@@ -1,4 +1,4 @@
-//! Objects and resident memory on two scales, as the source document's gnuplot script draws them.
+//! A chart of objects and resident memory on two scales, as the source document's gnuplot script draws it.
 
 use super::text::verdict;
 use crate::cut_end;
@@ -9,7 +9,7 @@ use mallow_view::gc_log::{Axis, GcReport, SLOT_BYTES};
 const OBJECTS: usize = 1;
 const RESIDENT: usize = 0;
 
-/// The drawing.
+/// Returns the chart.
 pub fn svg(report: &GcReport) -> String {
     plot(report).svg()
 }

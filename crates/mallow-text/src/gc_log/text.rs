@@ -1,4 +1,4 @@
-//! The result as people read it: what was looked at, the verdict, both courses, and what to do next.
+//! The result as text: what was read, the verdict, both series, and what to do next.
 
 use crate::{grouped, wrapped};
 use mallow_base::{Bytes, Count};
@@ -8,7 +8,7 @@ use mallow_view::gc_log::{Axis, GcReport, JudgedLines, SLOT_BYTES};
 const WIDTH: usize = 80;
 const SPARKS: usize = 44;
 
-/// The page.
+/// Returns the whole report.
 pub fn text(report: &GcReport) -> String {
     let mut text = String::new();
     let mut paragraph = |sentence: &str| {
@@ -41,7 +41,7 @@ pub fn text(report: &GcReport) -> String {
     text
 }
 
-/// `leak.log: 527 lines, 30 of them behind full collections, over 9.2 s.`
+/// Formats `leak.log: 527 lines, 30 of them behind full collections, over 9.2 s.`
 fn head(report: &GcReport) -> String {
     let judged = report.evidence.observations.len();
     let which = match report.lines {
@@ -89,7 +89,7 @@ fn columns(report: &GcReport) -> String {
     format!("Objects are {}, {resident}. {across}", report.slots_column)
 }
 
-/// `LEAKING: objects grow by 200 per request (199 to 201).`
+/// Formats `LEAKING: objects grow by 200 per request (199 to 201).`
 pub(crate) fn verdict(report: &GcReport) -> String {
     let word = report.conclusion.verdict.word();
     let what = match report.conclusion.verdict {
@@ -119,7 +119,7 @@ pub(crate) fn verdict(report: &GcReport) -> String {
     format!("{word}: {what}.")
 }
 
-/// Red flat, blue rising: what grows is not Ruby's.
+/// Returns whether the red curve is flat and the blue one rises: what grows is not Ruby's.
 fn is_native(report: &GcReport) -> bool {
     report.conclusion.needs.contains(&Need::Recorder) && report.conclusion.resident.per_request_low > 0.0
 }
@@ -168,7 +168,7 @@ fn row(name: &str, first: &str, last: &str, growth: &str) -> String {
     format!("{name:<16} {first:>12} {last:>12}  {growth}\n")
 }
 
-/// `200 (199 to 201)`.
+/// Formats `200 (199 to 201)`.
 fn per(report: &GcReport, trend: &Trend, is_objects: bool) -> String {
     let scale = report.axis.scale();
     let metric = |value: f64| match is_objects {
@@ -188,7 +188,7 @@ fn per_unit(report: &GcReport, trend: &Trend, is_objects: bool) -> String {
     }
 }
 
-/// Both courses as one line each, over the same axis.
+/// Returns both series as one line each, over the same axis.
 fn courses(report: &GcReport) -> String {
     let seen = &report.evidence.observations;
     let line = |name: &str, of: fn(&Observation) -> u64| {
@@ -222,7 +222,7 @@ fn sparks(values: &[f64]) -> String {
     const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let least = values.iter().copied().fold(f64::MAX, f64::min);
     let most = values.iter().copied().fold(f64::MIN, f64::max);
-    // A hundredth of the level is no trend.
+    // A hundredth of the level is not a trend.
     let span = (most - least).max(most / 20.0).max(1.0);
     let each = values.len().div_ceil(SPARKS).max(1);
     let level = |values: &[f64]| {

@@ -1,4 +1,4 @@
-//! What changed between snapshots of a heap.
+//! The differences between snapshots of a heap.
 
 use super::row::amount;
 use crate::{Style, cut_end, cut_start, grouped, plural, printable, wrapped};
@@ -9,13 +9,13 @@ use mallow_view::heap::{HeapDiff, HeapGrowth, HeldRow, Identity, NewObjects};
 pub struct Compared<'a> {
     /// The names of the files: two, or three.
     pub files: &'a [String],
-    /// What changed.
+    /// The differences.
     pub diff: &'a HeapDiff,
-    /// Who holds what grew, if that was asked for.
+    /// What holds the objects that grew, if requested.
     pub held: Option<&'a [HeldRow]>,
 }
 
-/// The page of a comparison; `rows` of each table.
+/// Returns the report of a comparison, with `rows` of each table.
 pub fn diff(compared: &Compared<'_>, rows: usize, style: Style) -> String {
     let diff = compared.diff;
     let width = style.name_width(40);
@@ -71,7 +71,7 @@ fn new(compared: &Compared<'_>, rows: usize, style: Style) -> Vec<String> {
     lines
 }
 
-/// The line, and between which collections.
+/// Formats the line, and the range of its generations.
 fn made_at(of: &NewObjects, style: Style) -> Option<String> {
     let generations = of.generations.map(|(first, last)| match first == last {
         true => format!(" in generation {first}"),
@@ -155,7 +155,7 @@ fn notes(diff: &HeapDiff) -> Vec<String> {
     notes
 }
 
-/// Why a comparison of parts is none of heaps.
+/// The note if not every file is a whole heap.
 const PARTS: &str = "not each file holds a whole heap: what is missing from an earlier one is taken for new here, and what is \
                      missing from a later one for gone";
 
@@ -172,7 +172,7 @@ fn heading(title: &str, rows: usize, all: usize, style: Style) -> String {
     })
 }
 
-/// How classes grew over a series of snapshots; `rows` of them.
+/// Returns how classes grew over a series of snapshots; `rows` of them.
 pub fn growth(files: usize, growth: &HeapGrowth, rows: usize, style: Style) -> String {
     let classes = &growth.classes;
     let notes = if growth.is_complete { Vec::new() } else { note(PARTS, style) };

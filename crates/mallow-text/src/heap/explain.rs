@@ -4,7 +4,7 @@ use crate::{Style, cut_end, frame_text, printable, wrapped};
 use mallow_base::{Bytes, Percent};
 use mallow_view::heap::{Explanation, NativeRow, Part, PartRow};
 
-/// The page; `rows` of modules.
+/// Returns the report, with `rows` of modules.
 pub fn explain(page: &Explanation, rows: usize, style: Style) -> String {
     let mut out = vec![head(page, style)];
     out.extend(page.parts.iter().map(|row| part(row, page, style)));
@@ -22,7 +22,7 @@ pub fn explain(page: &Explanation, rows: usize, style: Style) -> String {
     out.join("\n") + "\n"
 }
 
-/// The word for a part.
+/// Returns the word for a part.
 pub(super) fn word(part: Part) -> &'static str {
     match part {
         Part::Managed => "managed objects",

@@ -1,12 +1,13 @@
 //! The text of heapy 0.2.0 (`heapy read FILE`, `heapy diff A B [C]`), for scripts that read it.
 //!
-//! Two things are not as heapy has them. It shows 0.0 kb for objects that were not traced and leaves them out of the total: here stand their true
-//! sizes. And it takes every object at a known address for a known one: here a new object in an old one's place is new.
+//! Two things differ from heapy. It shows 0.0 kb for objects that were not traced and leaves them out of the total:
+//! here their true sizes are shown. And it takes every object at a known address for a known one: here a new object
+//! at the address of an old one is new.
 
 use mallow_view::heap::{Generations, HeapDiff};
 use std::collections::HashMap;
 
-/// The generations of a heap. Roots and free slots count among the objects without one.
+/// Returns the generations of a heap. Roots and free slots count among the objects without one.
 pub fn heapy_read(generations: &Generations) -> String {
     let mut out = vec![String::new(), "Analyzing Heap".to_owned(), "==============".to_owned()];
     let name = |generation: Option<u32>| generation.map_or_else(|| "nil".to_owned(), |at| at.to_string());
@@ -29,12 +30,12 @@ pub fn heapy_read(generations: &Generations) -> String {
     out.join("\n") + "\n"
 }
 
-/// Kibibytes with one decimal, rounded half up as Ruby does.
+/// Formats kibibytes with one decimal, rounded half up as Ruby does.
 fn kib(bytes: u64) -> String {
     format!("{:.1}", (bytes as f64 / 1024.0 * 10.0).round() / 10.0)
 }
 
-/// What is new; `is_retained` when there were three dumps.
+/// Returns the new objects; `is_retained` if there were three dumps.
 pub fn heapy_diff(diff: &HeapDiff, is_retained: bool) -> String {
     let mut groups: Vec<(&str, &str, u64, u64)> = Vec::new();
     let mut known = HashMap::new();

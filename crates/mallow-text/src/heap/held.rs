@@ -1,11 +1,11 @@
-//! What grew between two snapshots, by who holds it.
+//! The objects that grew between two snapshots, by their holders.
 
 use super::object::path;
 use crate::{Style, cut_end, cut_start, grouped, printable};
 use mallow_base::{Bytes, Count};
 use mallow_view::heap::HeldRow;
 
-/// A row for each class with its line, and behind them why an object of the first is alive.
+/// Returns a row for each class with its line, and then why an object of the first class is alive.
 pub fn held(rows: &[HeldRow], limit: usize, style: Style) -> Vec<String> {
     let head = style.dim(&format!("{:>10}{:>11}  ", "objects", "retained"));
     let mut lines = vec![format!("{head}{}", style.bold("what grew, and who holds it"))];

@@ -1,4 +1,4 @@
-//! The classes of a heap with their own bytes alone.
+//! The classes of a heap, with their own bytes only.
 
 use super::row::amount;
 use crate::wording::Columns;
@@ -6,10 +6,10 @@ use crate::{Style, cut_end, cut_start, grouped, printable, wrapped};
 use mallow_base::{Bytes, Count, Percent};
 use mallow_view::heap::HistogramReport;
 
-/// Columns in front of a class's name.
+/// Columns before a class's name.
 const METRICS: usize = 30;
 
-/// The page of a heap's classes; `rows` of them.
+/// Returns the report of a heap's classes; `rows` of them.
 pub fn histogram(report: &HistogramReport, rows: usize, style: Style) -> String {
     let what = format!(" is a {} of {}", report.format, amount(&report.all));
     let left = style.width.saturating_sub(what.columns());

@@ -5,7 +5,7 @@ use mallow_base::Bytes;
 use mallow_view::Weight;
 use mallow_view::heap::{HeapLimit, HeapOutcome, LimitKind};
 
-/// One line for each limit, and how many failed.
+/// Returns one line for each limit, and how many failed.
 pub fn limits(outcomes: &[HeapOutcome], style: Style) -> String {
     let mut out: Vec<String> = outcomes.iter().map(|outcome| line(outcome, style)).collect();
     let count = |weight| outcomes.iter().filter(|outcome| outcome.weight() == weight).count() as u64;

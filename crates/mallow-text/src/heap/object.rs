@@ -1,11 +1,11 @@
-//! The pages of one object and of one class.
+//! The reports of one object and of one class.
 
 use super::row::{amount, object_line};
 use crate::{Style, cut_end, cut_start, plural, printable};
 use mallow_base::{Bytes, Count};
 use mallow_view::heap::{ClassReport, FieldRow, ObjectReport, Sum};
 
-/// The page of an object; `rows` of each table.
+/// Returns the report of an object, with `rows` of each table.
 pub fn object(report: &ObjectReport, rows: usize, style: Style) -> String {
     let object = &report.object;
     let mut out = vec![format!("{} is a {}", style.bold(&object.id), printable(&object.label))];
@@ -37,7 +37,7 @@ pub fn object(report: &ObjectReport, rows: usize, style: Style) -> String {
     out.join("\n") + "\n"
 }
 
-/// The page of a class; `rows` of each table.
+/// Returns the report of a class, with `rows` of each table.
 pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
     let retained = if report.is_partial {
         String::new()
@@ -71,7 +71,7 @@ pub fn class(report: &ClassReport, rows: usize, style: Style) -> String {
     out.join("\n") + "\n"
 }
 
-/// Why an object is alive: one line for each object on the way.
+/// Returns why an object is alive: one line for each object on the path.
 pub(super) fn path(report: &ObjectReport, style: Style) -> Vec<String> {
     if report.is_partial {
         return vec![

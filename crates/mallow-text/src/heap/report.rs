@@ -1,4 +1,4 @@
-//! The page of a heap.
+//! The report of a heap.
 
 use super::row::{NAME_COLUMN, amount, object_line};
 use crate::wording::Columns;
@@ -6,10 +6,10 @@ use crate::{Style, cut_end, cut_start, grouped, plural, printable, wrapped};
 use mallow_base::{Bytes, Count, Percent};
 use mallow_view::heap::{GenerationRow, GroupRow, HeapReport, StringRow, Sum};
 
-/// Rows of a table where nobody asks for another number.
+/// The default number of rows of a table.
 pub const ROWS_DEFAULT: usize = 10;
 
-/// The page of a heap; `rows` of each table.
+/// Returns the report of a heap, with `rows` of each table.
 pub fn report(report: &HeapReport, rows: usize, style: Style) -> String {
     let page = Page { report, rows, style };
     let sections = [
@@ -75,7 +75,7 @@ impl Page<'_> {
         lines
     }
 
-    /// `title: the first 10 of 212` above the names of the columns.
+    /// Formats `title: the first 10 of 212` above the names of the columns.
     fn heading(&self, title: &str, all: usize) -> String {
         let title = if all > self.rows {
             format!("{title}, {} of {}", self.rows, grouped(all as u64))
@@ -107,7 +107,7 @@ impl Page<'_> {
         if rows.iter().all(|row| row.generation.is_none()) {
             return Vec::new();
         }
-        // The newest tell of a leak; the oldest of what was there from the start.
+        // The newest generations show a leak; the oldest show what was there from the start.
         let skipped = rows.len().saturating_sub(self.rows);
         let mut lines = vec![self.heading("generations", rows.len())];
         let name = |row: &GenerationRow| {

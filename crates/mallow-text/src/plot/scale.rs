@@ -1,8 +1,8 @@
-//! From values to places on an axis, with round numbers beside it.
+//! Maps values to positions on an axis, with round numbers as ticks.
 
 use mallow_base::Bytes;
 
-/// How an axis writes its metrics.
+/// The number format of an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unit {
     /// `1500`, `20 k`, `3 M`.
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
     Seconds,
 }
 
-/// An axis: its ends, and how far apart its metrics are.
+/// A scale: its ends, and the distance of its ticks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scale {
     from: f64,
@@ -23,20 +23,20 @@ pub(crate) struct Scale {
     unit: Unit,
 }
 
-/// Metrics across a drawing are wide, so there are fewer.
+/// Numbers on the horizontal axis are wide, so there are fewer.
 const STEPS_ACROSS: f64 = 7.0;
-/// The least share of its level that a scale spans: noise of a flat curve must not look like mountains.
+/// The minimum share of its level that a scale spans: noise of a flat curve must not look like growth.
 const SPAN_MIN: f64 = 0.1;
 
 impl Scale {
-    /// From the least value to the greatest exactly.
+    /// Returns a scale from exactly the minimum to the maximum.
     pub(crate) fn tight(values: impl Iterator<Item = f64>, unit: Unit) -> Scale {
         let (from, to) = ends(values);
         let to = if to > from { to } else { from + 1.0 };
         Scale { from, to, step: step(to - from, unit, STEPS_ACROSS), unit }
     }
 
-    /// Round ends with some room around the values, and from 0 when that is near.
+    /// Returns a scale with round ends and some room around the values, starting at 0 if that is near.
     pub(crate) fn roomy(values: impl Iterator<Item = f64>, unit: Unit, steps: f64) -> Scale {
         let (least, most) = ends(values);
         let level = most.abs().max(least.abs());
@@ -54,12 +54,12 @@ impl Scale {
         Scale { from: (from / step).floor() * step, to: ((to + room) / step).ceil() * step, step, unit }
     }
 
-    /// Where a value is, 0 at the begin and 1 at the end.
+    /// Returns the position of a value, 0 at the start and 1 at the end.
     pub(crate) fn share(&self, value: f64) -> f64 {
         (value - self.from) / (self.to - self.from)
     }
 
-    /// The values that are written beside the axis, with their text.
+    /// Returns the ticks: values with their text.
     pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let first = (self.from / self.step - 1e-9).ceil();
         let values = (0..32).map(|at| (first + f64::from(at)) * self.step);
@@ -79,7 +79,7 @@ impl Scale {
     }
 }
 
-/// The least and the greatest of the values that are numbers; 0 and 1 where there is none.
+/// Returns the minimum and the maximum, ignoring NaN and infinities; 0 and 1 if there is no value.
 fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     let limits = values.filter(|value| value.is_finite()).fold(None, |ends: Option<(f64, f64)>, value| {
         Some(ends.map_or((value, value), |(least, most)| (least.min(value), most.max(value))))
@@ -87,11 +87,11 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
     limits.unwrap_or((0.0, 1.0))
 }
 
-/// A round distance of which about `steps` fit into `span`.
+/// Returns a round distance of which about `steps` fit into `span`.
 fn step(span: f64, unit: Unit, steps: f64) -> f64 {
     let rough = (span / steps).max(f64::MIN_POSITIVE);
     let (base, choices): (f64, &[f64]) = match unit {
-        // Doublings are round in every unit above: 512 KiB are 0.5 MiB.
+        // Powers of two are round in every larger unit: 512 KiB are 0.5 MiB.
         Unit::Bytes => {
             (unit_of_bytes(rough), &[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0])
         }
@@ -102,7 +102,7 @@ fn step(span: f64, unit: Unit, steps: f64) -> f64 {
     let fits = choices.iter().map(|choice| choice * base).find(|step| *step >= rough * 0.999_999);
     let step = fits.unwrap_or(rough);
     match unit {
-        // Fractions of bytes and of things do not exist.
+        // Bytes and counts have no fractions.
         Unit::Bytes | Unit::Count => step.max(1.0),
         Unit::Seconds => step,
     }
@@ -116,7 +116,7 @@ fn unit_of_bytes(value: f64) -> f64 {
     unit
 }
 
-/// All numbers of an axis have the unit of its end, and whole ones where the step allows them.
+/// Formats bytes: all numbers of an axis have the unit of its end, and are whole if the step allows that.
 fn bytes(value: f64, step: f64, most: f64) -> String {
     const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let unit = unit_of_bytes(most);
@@ -147,7 +147,7 @@ fn seconds(value: f64, step: f64, most: f64) -> String {
     format!("{} {name}", decimals(value / unit, step / unit))
 }
 
-/// As many decimals as neighbours on an axis need to differ.
+/// Returns the number of decimals that distinguishes neighbouring ticks.
 fn decimals(value: f64, step: f64) -> String {
     let mut places = 0_usize;
     let mut scaled = step;

@@ -1,4 +1,4 @@
-//! The few shapes of SVG that a plot is made of, with text made harmless.
+//! The few SVG shapes that a chart is made of; text is escaped.
 
 use mallow_base::escaped_xml;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ type Point = (f64, f64);
 impl Svg {
     pub(crate) fn new(width: f64, height: f64, title: &str) -> Svg {
         let mut text = String::new();
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             text,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
@@ -24,7 +24,7 @@ impl Svg {
         Svg { text }
     }
 
-    /// A line of text. `how` are further attributes.
+    /// Appends a line of text. `how` are further attributes.
     pub(crate) fn text(&mut self, at: Point, text: &str, how: &str, colour: &str) {
         let (x, y) = at;
         let text = escaped(text);
@@ -35,7 +35,7 @@ impl Svg {
         );
     }
 
-    /// A text that reads upwards.
+    /// Appends a vertical text.
     pub(crate) fn upright(&mut self, at: Point, text: &str, how: &str, colour: &str) {
         let (x, y) = at;
         self.text(at, text, &format!("{how} transform=\"rotate(-90 {x:.1} {y:.1})\""), colour);
@@ -94,7 +94,7 @@ fn apart(how: &str) -> String {
     if how.is_empty() { String::new() } else { format!(" {how}") }
 }
 
-/// A text in one line of which nothing is taken for markup.
+/// Escapes a text for one line of XML.
 fn escaped(text: &str) -> String {
     escaped_xml(&text.replace('\n', "?"))
 }

@@ -1,4 +1,4 @@
-//! What is in a drawing: every name, every stretch, and XML that a parser takes.
+//! The contents of a chart: every name, every band, and XML that can be parsed.
 
 use super::*;
 
@@ -33,7 +33,7 @@ fn plot() -> Plot {
     }
 }
 
-/// The text of all elements with this name.
+/// Returns the text of all elements with this name.
 fn texts(svg: &str) -> Vec<String> {
     let mut reader = quick_xml::Reader::from_str(svg);
     let mut texts = Vec::new();
@@ -68,7 +68,7 @@ fn names_scales_and_stretches_are_written() {
         assert!(texts.iter().any(|written| written == text), "{text} in {texts:?}");
     }
     assert!(svg.contains("LEAKING: ./server &lt;&amp;&gt; &quot;x&quot;"), "{svg}");
-    // 24 points are marked, a trend's are not.
+    // 24 points are marked, those of a trend are not.
     assert_eq!(svg.matches("<circle").count(), 48);
     assert_eq!(svg.matches("<polyline").count(), 3);
 }

@@ -1,4 +1,4 @@
-//! Verdicts beside leaked sites, and the sites that would have leaked had the program been killed.
+//! Verdicts beside leaked sites, and the sites that would have leaked if the program had been killed.
 
 use crate::{Style, cut_end, frame_text, plural};
 use mallow_base::{Bytes, Micros};
@@ -8,12 +8,12 @@ use mallow_view::leaks::Leaks;
 /// Sites in the table.
 const LIMIT: usize = 5;
 
-/// What is said of a leaked site; nothing where nothing can be said.
+/// Returns the verdict on a leaked site; `None` if there is none.
 pub(super) fn verdict(leaks: Option<&Leaks>, stack: Option<StackId>) -> Option<&'static str> {
     leaks?.conclusion(stack).map(mallow_profile::analysis::Verdict::sentence)
 }
 
-/// Sites that grew all along and were freed only at the end; empty when there are none.
+/// Returns sites that grew during the whole run and were freed only at the end; empty if there are none.
 pub fn freed_at_end(profile: &Profile, leaks: &Leaks, limit: Option<usize>, style: Style) -> String {
     let rows = &leaks.freed_at_end;
     if rows.is_empty() {

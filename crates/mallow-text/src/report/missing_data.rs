@@ -1,4 +1,4 @@
-//! What the source of a profile did not tell: said once, and left out everywhere else.
+//! What the source of a profile does not contain: said once, and left out everywhere else.
 
 use super::Page;
 use crate::wrapped;
@@ -6,7 +6,7 @@ use mallow_profile::{Availability, TimeUnit};
 use mallow_view::{Measure, SortKey};
 
 impl Page<'_> {
-    /// The kind of file, unless it is a recording of ours.
+    /// Returns the kind of file, unless it is a recording of mallow's.
     pub(super) fn foreign_name(&self) -> Option<String> {
         match self.subject.origin.is_trace {
             true if self.profile.recording.counting_version > 0 => None,
@@ -15,7 +15,7 @@ impl Page<'_> {
         }
     }
 
-    /// A sentence about what the file does not tell, and what its times are.
+    /// Returns a sentence about what the file does not contain, and what its times are.
     pub(super) fn unavailable(&self) -> Vec<String> {
         let Some(name) = self.foreign_name() else { return Vec::new() };
         let missing = missing(&self.profile.known);
@@ -43,7 +43,7 @@ impl Page<'_> {
         measure.is_known(&self.profile.known)
     }
 
-    /// The table of a key, or a line that says why there is none.
+    /// Returns the table of a key, or a line that says why there is none.
     pub(super) fn if_available(&self, key: SortKey, table: impl FnOnce() -> Vec<String>) -> Vec<String> {
         if key.is_known(&self.profile.known) {
             return table();

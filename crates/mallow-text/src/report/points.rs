@@ -7,7 +7,7 @@ use mallow_base::{Bytes, Count};
 use mallow_profile::SiteTotals;
 use mallow_view::{Measure, Point, SiteRow, Sites, SortKey};
 
-/// A row of the grid: what it is of, bytes with their share, blocks with theirs, and what stands behind.
+/// A row of the grid: its name, bytes with their share, blocks with theirs, and further text.
 struct Cells {
     label: &'static str,
     bytes: String,
@@ -29,7 +29,7 @@ impl Cells {
 }
 
 impl Page<'_> {
-    /// The top sites with all their metrics.
+    /// Returns the top sites with all their metrics.
     pub(super) fn points(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
         let limit = self.view.limit.unwrap_or(LIMIT);
         let concerned: Vec<&SiteRow> = sites.rows.iter().filter(|row| key.concerns(&row.totals)).collect();
@@ -68,7 +68,7 @@ impl Page<'_> {
         cells.line()
     }
 
-    /// The lines of a site's grid.
+    /// Returns the lines of a site's grid.
     fn grid(&self, totals: &SiteTotals) -> Vec<String> {
         let (known, whole) = (&self.profile.known, &self.totals);
         let point = Point::of(totals, &self.profile.recording, known);
@@ -136,7 +136,7 @@ impl Page<'_> {
         })
     }
 
-    /// A site's, or many sites', metrics in one line of at most `width` columns; what does not fit is left out.
+    /// Formats the metrics of one or many sites in one line of at most `width` columns; what does not fit is left out.
     pub(super) fn metrics_in_short(&self, totals: &SiteTotals, key: SortKey, width: usize) -> String {
         let known = &self.profile.known;
         let point = Point::of(totals, &self.profile.recording, known);
@@ -172,7 +172,7 @@ impl Page<'_> {
     }
 }
 
-/// Metrics of what is live at a moment, each with the whole that it is a part of; what is none is not told.
+/// Returns the metrics of what is live at a moment, each with the whole that it is a part of; zeros are left out.
 fn live_cells(
     label: &'static str,
     bytes: (Option<u64>, Option<u64>),

@@ -1,4 +1,4 @@
-//! A short table for each measure: one line for each frame that names sites, and one for who called it.
+//! A short table for each measure: one line for each frame that names sites, and one for its callers.
 
 use super::Page;
 use super::leaks;
@@ -9,7 +9,7 @@ use mallow_view::{Measure, SiteRow, Sites, lines, short_name};
 const SHORT_LIMIT: usize = 5;
 
 impl Page<'_> {
-    /// One line for each naming frame, and one for who called it.
+    /// Returns one line for each naming frame, and one for its callers.
     pub(super) fn short_table(&self, sites: &Sites<'_>, measure: Measure) -> Vec<String> {
         let has_suppressed = measure == Measure::Leaked && self.suppressed.sites > 0;
         if !has_suppressed && !sites.rows.iter().any(|row| measure.concerns(&row.totals)) {
@@ -43,7 +43,7 @@ impl Page<'_> {
         let stack = lines(sites.frames(row), self.view.shown);
         let mut names: Vec<String> =
             stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-        // Calls inlined from one function into another version of it read like a stutter.
+        // Consecutive inlined versions of one function have the same name: show it once.
         names.dedup();
         printable(&names.join(", "))
     }

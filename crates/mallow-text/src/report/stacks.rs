@@ -10,11 +10,11 @@ use mallow_view::{
     FrameVisibility, Line, Measure, Piece, SiteRow, Sites, SortKey, cut, lines, place, place_here,
 };
 
-/// Lines of a stack before its middle is left out.
+/// The maximum number of lines of a stack; beyond it, its middle is left out.
 const STACK_LINES_MAX: usize = 12;
 
 impl Page<'_> {
-    /// The top sites with their stacks.
+    /// Returns the top sites with their stacks.
     pub(super) fn stacks(&self, sites: &Sites<'_>, key: SortKey) -> Vec<String> {
         let limit = self.view.limit.unwrap_or(LIMIT);
         let concerned: Vec<&SiteRow> = sites.rows.iter().filter(|row| key.concerns(&row.totals)).collect();
@@ -42,7 +42,7 @@ impl Page<'_> {
         out
     }
 
-    /// What stands in place of an empty table.
+    /// Returns the text that replaces an empty table.
     pub(super) fn nothing(&self, key: SortKey) -> Vec<String> {
         let suppressed = (key.weight() == Measure::Leaked).then(|| self.suppressed_line()).flatten();
         let word = self.style.bold(key.word());
@@ -52,7 +52,7 @@ impl Page<'_> {
         }
     }
 
-    /// What else is worth knowing of a site that leaks, below its metrics.
+    /// Returns further notes on a site that leaks, for the lines below its metrics.
     fn leak_notes(&self, key: SortKey, row: &SiteRow) -> Vec<String> {
         if key.weight() != Measure::Leaked {
             return Vec::new();
@@ -65,7 +65,7 @@ impl Page<'_> {
         note.into_iter().collect()
     }
 
-    /// When a site allocated.
+    /// Formats when a site allocated.
     pub(super) fn first_and_last(&self, totals: &SiteTotals) -> Option<String> {
         if !self.profile.known.times || totals.allocations == 0 {
             return None;
@@ -78,14 +78,14 @@ impl Page<'_> {
         })
     }
 
-    /// A site's stack, `indent` columns from the left.
+    /// Returns a site's stack, indented by `indent` columns.
     pub(super) fn stack(&self, sites: &Sites<'_>, row: &SiteRow, indent: usize) -> Vec<String> {
         let stack = lines(sites.frames(row), self.view.shown);
         let width = self.style.name_width(indent);
         self.calls(&stack, width).into_iter().map(|line| format!("{:indent$}{line}", "")).collect()
     }
 
-    /// Calls, one to a line, the middle of many left out.
+    /// Returns calls, one per line; of many, the middle is left out.
     pub(super) fn calls(&self, stack: &[Line<'_>], width: usize) -> Vec<String> {
         let all = self.view.shown == FrameVisibility::All;
         let line = |line: &Line<'_>| {
@@ -106,7 +106,7 @@ impl Page<'_> {
         cut(stack, max).iter().map(piece).collect()
     }
 
-    /// What else is worth knowing of a site in a table of one metric.
+    /// Returns further notes on a site in a table of one metric.
     fn detail(&self, key: SortKey, totals: &SiteTotals) -> String {
         let known = &self.profile.known;
         let calls = metric(Measure::Allocations, totals.allocations);
@@ -156,7 +156,7 @@ impl Page<'_> {
     }
 }
 
-/// A frame with its whole name.
+/// Formats a frame with its whole name.
 pub(crate) fn whole_frame(frame: &Frame) -> String {
     let place = place_here(frame).unwrap_or_else(|| place(frame));
     printable(format!("{} {place}", frame.function).trim_end())

@@ -1,4 +1,4 @@
-//! The totals, and how they divide over processes.
+//! The totals, and how they are divided among processes.
 
 use super::{LIMIT, Page, per_operation};
 use crate::summary::names;
@@ -8,7 +8,7 @@ use mallow_base::{Bytes, Percent};
 use mallow_profile::{Exit, Totals};
 use mallow_view::{Measure, OtherPrograms, short_command};
 
-/// A column of the table of processes, with the measure that must be told for it.
+/// A column of the table of processes, with the measure that it requires.
 type Column = (&'static str, usize, Measure, fn(&Totals) -> String);
 
 const COLUMNS: [Column; 4] = [
@@ -19,7 +19,7 @@ const COLUMNS: [Column; 4] = [
 ];
 
 impl Page<'_> {
-    /// The totals, one line each.
+    /// Returns the totals, one line each.
     pub(super) fn metrics(&self) -> Vec<String> {
         let totals = &self.totals;
         let frees_told = self.profile.known.calls || totals.frees > 0;
@@ -44,7 +44,7 @@ impl Page<'_> {
             .collect()
     }
 
-    /// What else there is to say of a total.
+    /// Returns further notes on a total.
     fn note(&self, name: &str) -> String {
         let totals = &self.totals;
         let bytes = |bytes: u64, blocks: Option<u64>| {
@@ -85,12 +85,12 @@ impl Page<'_> {
         parts.join(", ")
     }
 
-    /// Processes that did not only become another program.
+    /// Returns the number of processes, without those that only executed another program.
     fn running(&self) -> usize {
         self.profile.processes.iter().filter(|process| process.exit != Some(Exit::Exec)).count()
     }
 
-    /// A table of processes where there are several; those with most allocations.
+    /// Returns a table of processes if there are several: those with most allocations.
     pub(super) fn processes(&self) -> Vec<String> {
         if self.profile.processes.len() < 2 {
             return Vec::new();
@@ -118,7 +118,7 @@ impl Page<'_> {
             line + &cut_end(&printable(short_command(&process.command)), left)
         }));
         if processes.len() > limit {
-            // Nothing is left out without its sums.
+            // What is left out is summed up.
             let others = OtherPrograms::of(&processes[limit..]);
             let allocations = plural(others.totals.allocations, "allocation");
             let line = format!("and {} more with {allocations}: {}", others.count, names(&others));

@@ -1,5 +1,5 @@
-//! Trees of calls: metrics in fixed columns on the left, so that they can be compared down the page, the drawing
-//! between them and the names.
+//! Call trees: metrics in fixed columns on the left, so that they can be compared down the page; the lines of the
+//! tree are drawn between them and the names.
 
 use super::Page;
 use crate::wording::Columns;
@@ -11,14 +11,14 @@ use mallow_view::{Direction, Rest, Sites, SortKey, TreeNode, Under, tree};
 /// Columns of a metric and its share.
 const METRICS_WIDTH: usize = 20;
 
-/// A line below a node: one of its children, or what stands for several.
+/// A line below a node: one of its children, or a summary of several.
 enum Item<'t, 'a> {
     Own(&'t Under),
     Child(&'t TreeNode<'a>),
     Rest(&'t Rest),
 }
 
-/// How lines below a node begin.
+/// The prefixes of the lines below a node.
 struct Branch<'p> {
     prefix: &'p str,
     is_last: bool,
@@ -35,7 +35,7 @@ impl Branch<'_> {
 }
 
 impl Page<'_> {
-    /// A tree of calls.
+    /// Returns a call tree.
     pub(super) fn tree(&self, sites: &Sites<'_>, view: TreeLayout) -> Vec<String> {
         let root = tree(sites, &self.view.tree_options(view));
         if root.under.sites == 0 {
@@ -55,7 +55,7 @@ impl Page<'_> {
         out
     }
 
-    /// What hangs below a node. A single branch goes on in the same column, so that only real branches move to the right.
+    /// Appends the subtree of a node. A single branch continues in the same column, so that only real branches are indented.
     fn branches(&self, node: &TreeNode<'_>, view: TreeLayout, prefix: &str, out: &mut Vec<String>) {
         if let ([child], None) = (node.children.as_slice(), node.own) {
             let rest = node.rest.iter().filter(|rest| self.is_visible(&rest.under, view.key));
@@ -90,7 +90,7 @@ impl Page<'_> {
         }
     }
 
-    /// A branch among others: its calls, and its other metrics below them.
+    /// Appends a branch among others: its calls, and its other metrics below them.
     fn child(&self, node: &TreeNode<'_>, view: TreeLayout, branch: &Branch<'_>, out: &mut Vec<String>) {
         let next = branch.next();
         let mut calls = self.calls(&node.frames, self.room(&next)).into_iter();
@@ -106,7 +106,7 @@ impl Page<'_> {
         self.branches(node, view, &next, out);
     }
 
-    /// The only branch: its metrics say what did not come this way.
+    /// Appends the only branch: its metrics show what was not allocated through it.
     fn goes_on(&self, node: &TreeNode<'_>, view: TreeLayout, prefix: &str, out: &mut Vec<String>) {
         let mut calls = self.calls(&node.frames, self.room(prefix)).into_iter();
         let name = calls.next().unwrap_or_default();
@@ -115,24 +115,24 @@ impl Page<'_> {
         self.branches(node, view, prefix, out);
     }
 
-    /// Returns whether the share would read as more than 0.0%.
+    /// Returns whether the share would be formatted as more than 0.0%.
     fn is_visible(&self, under: &Under, key: SortKey) -> bool {
         let measure = key.weight();
         let (part, whole) = (measure.of_site(&under.totals), measure.of_totals(&self.totals));
         u128::from(part) * 2_000 >= u128::from(whole)
     }
 
-    /// Columns that a prefix leaves for text.
+    /// Returns the number of columns that a prefix leaves for text.
     fn room(&self, prefix: &str) -> usize {
         self.style.width.saturating_sub(METRICS_WIDTH + prefix.columns())
     }
 
-    /// A line without metrics.
+    /// Formats a line without metrics.
     fn below(&self, prefix: &str, text: &str) -> String {
         format!("{:METRICS_WIDTH$}{prefix}{text}", "").trim_end().to_owned()
     }
 
-    /// A node's metric, its share, and what it is.
+    /// Formats a node's metric, its share, and its name.
     fn node_line(&self, under: &Under, key: SortKey, text: &str) -> String {
         let measure = key.weight();
         let part = measure.of_site(&under.totals);

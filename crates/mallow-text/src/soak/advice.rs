@@ -1,5 +1,6 @@
-//! What stands beside the verdict in sentences: what would decide an open one, on which series it rests when that is not the live heap,
-//! and where to look for what no stack tells of. Nothing is advised that the run at hand has tried, or that cannot help.
+//! Sentences beside the verdict: what would decide an open one, on which series it is based if that is not the live
+//! heap, and where to look for memory without a stack. Nothing is advised that the run has already tried, or that
+//! cannot help.
 
 use super::metrics::bytes_in_words;
 use crate::grouped;
@@ -8,7 +9,7 @@ use mallow_evidence::{SoakReport, Unrecorded};
 use mallow_growth::{Basis, Need, Verdict};
 use mallow_view::soak::{Elsewhere, Holder, elsewhere, measured, runtimes};
 
-/// What would decide, one sentence each.
+/// Returns what would decide, one sentence each.
 pub fn needs(report: &SoakReport) -> Vec<String> {
     report.conclusion.needs.iter().map(|need| in_words(need, report)).collect()
 }
@@ -67,7 +68,7 @@ fn sensitivity(report: &SoakReport, seen: f64, wanted: f64, times: Option<f64>) 
     }
 }
 
-/// The middle one of what was asked for in an iteration.
+/// Returns the median of the requests of an iteration.
 fn requests_of_an_iteration(report: &SoakReport) -> f64 {
     let mut requests: Vec<u64> = measured(&report.samples)
         .filter_map(|sample| sample.load.as_ref())
@@ -77,13 +78,13 @@ fn requests_of_an_iteration(report: &SoakReport) -> f64 {
     requests.get(requests.len() / 2).copied().unwrap_or(1000) as f64
 }
 
-/// Rounded up to two digits: a metric that people type.
+/// Rounds up to two digits: a number that people type.
 fn two_digits(value: f64) -> u64 {
     let unit = 10f64.powf((value.max(1.0).log10().floor() - 1.0).max(0.0));
     ((value / unit).ceil() * unit) as u64
 }
 
-/// Where to look, when it is not on the live heap: one sentence each.
+/// Returns where to look if the growth is not on the live heap: one sentence each.
 pub fn places(report: &SoakReport) -> Vec<String> {
     let conclusion = &report.conclusion;
     let outside = elsewhere(report).filter(|_| conclusion.verdict != Verdict::Invalid);
@@ -138,7 +139,7 @@ fn outside_of_heaps(found: &Elsewhere<'_>, verdict: Verdict) -> String {
     format!("{why} So it is judged by resident memory.{}", if passes { "" } else { place })
 }
 
-/// What names the place of a leak on a managed heap.
+/// Returns what shows the place of a leak on a managed heap.
 fn tool(runtime: &str) -> Option<&'static str> {
     match runtime {
         "node" => Some(
@@ -199,7 +200,7 @@ mod tests {
             "{told}"
         );
         assert!(told.contains("go tool pprof"), "{told}");
-        // What passes needs no tool.
+        // A run that passes needs no tool.
         let told = places(&sample::go(Verdict::Clean)).concat();
         assert!(told.contains("judged by resident memory") && !told.contains("pprof"), "{told}");
         assert_eq!(places(&sample::leaking()), [] as [&str; 0]);

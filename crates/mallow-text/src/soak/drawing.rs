@@ -1,4 +1,4 @@
-//! Heap and resident memory against requests, with the phases and what was judged.
+//! A chart of heap and resident memory against requests, with the phases and the judged window.
 
 use super::metrics::phase;
 use super::sentence;
@@ -8,22 +8,22 @@ use mallow_evidence::{Phase, Sample, SoakReport};
 use mallow_growth::{Basis, Observation};
 use mallow_view::soak::phases;
 
-/// Letters of the second line that fit.
+/// The maximum number of letters of the second line.
 const SUBTITLE_MAX: usize = 112;
-/// Colours of what is drawn.
+/// The colours of the curves.
 const HEAP: usize = 0;
 const RESIDENT: usize = 1;
 const TRIMMED: usize = 5;
 const MANAGED: usize = 2;
 const TREND: usize = 6;
 
-/// The drawing of a report.
+/// Returns the chart of a report.
 pub fn svg(report: &SoakReport) -> String {
     plot(report).svg()
 }
 
 fn plot(report: &SoakReport) -> Plot {
-    // What is seen while nothing is asked has no place of its own over requests.
+    // Idle observations have no position of their own on an axis of requests.
     let is_shown = |sample: &&Sample| sample.phase != Phase::IdleControl && !sample.is_after_exit();
     let samples: &Vec<&Sample> = &report.samples.iter().filter(is_shown).collect();
     let has_heap = samples.iter().any(|sample| sample.heap.is_some());
@@ -68,12 +68,12 @@ fn curve(name: &str, colour: usize, is_right: bool, points: Vec<(f64, f64)>) -> 
     Curve { name: name.into(), is_right, points, stroke: Stroke::Line, colour }
 }
 
-/// The trend of the judged series over its window, as a line through the middle of what was seen there.
+/// Returns the trend of the judged series over its window, as a line through the median of the observations.
 fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     let (basis, trend) = (report.conclusion.basis, report.conclusion.trend());
     let seen = report.evidence.observations.get(report.conclusion.window.clone())?;
     let level = |seen: &Observation| match basis {
-        // The line of steady stacks is drawn through the heap that they are part of.
+        // The trend of single stacks is drawn through the live heap, which they are part of.
         Basis::LiveHeap | Basis::Stacks => seen.live_bytes,
         Basis::ManagedHeap => seen.managed_bytes,
         Basis::Mapped => seen.mapped_bytes,
@@ -92,7 +92,7 @@ fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
     Some(Curve { name, is_right, points: vec![at(first), at(last)], stroke: Stroke::Dashed, colour: TREND })
 }
 
-/// The phases that have requests, and the half of the load that was judged.
+/// Returns the phases that have requests, and the half of the load that was judged.
 fn bands(report: &SoakReport) -> Vec<Band> {
     let band = |from: u64, to: u64, label: &str, shade| Band {
         from: from as f64,
@@ -127,7 +127,7 @@ mod tests {
         let plot = plot(&sample::leaking());
         let names: Vec<&str> = plot.curves.iter().map(|curve| curve.name.as_str()).collect();
         assert_eq!(names, ["RSS at rest", "RSS after trimming", "live heap", "trend: 16.0 B/request"]);
-        // Live heap of the samples is exactly on the line.
+        // The samples' live heap is exactly on the line.
         assert_eq!(plot.curves[3].points, [(70_000.0, 3_217_152.0), (115_000.0, 3_937_152.0)]);
         let bands: Vec<(&str, f64, f64)> =
             plot.bands.iter().map(|band| (band.label.as_str(), band.from, band.to)).collect();

@@ -1,11 +1,11 @@
-//! Findings of a soak and of a comparison, a sentence each.
+//! Findings of a soak and of a comparison, one sentence each.
 
 use super::metrics::{bytes_in_words, size, small};
 use crate::grouped;
 use mallow_evidence::Series;
 use mallow_growth::Finding;
 
-/// A finding as a sentence.
+/// Returns a finding as a sentence.
 pub fn finding(finding: &Finding) -> String {
     match finding {
         Finding::Descriptors { more, per_request } => format!(
@@ -33,12 +33,12 @@ pub fn finding(finding: &Finding) -> String {
     }
 }
 
-/// Things cannot be counted in fractions.
+/// Formats a count without fractions.
 fn whole(count: f64) -> String {
     grouped(count.max(0.0).round() as u64)
 }
 
-/// `request`, `40 requests`.
+/// Formats `request`, `40 requests`.
 fn every(per_request: f64) -> String {
     let requests = (1.0 / per_request).round();
     if requests > 1.0 && requests.is_finite() {
@@ -48,13 +48,13 @@ fn every(per_request: f64) -> String {
     }
 }
 
-/// A compared series that is worse, as a sentence.
+/// Returns a sentence about a compared series that is worse.
 pub(crate) fn worse(series: &Series) -> String {
     let [before, after] = [series.before, series.after].map(|value| of_series(series.unit, value));
     format!("Worse than before: {} {after}, was {before}.", series.name)
 }
 
-/// A metric of a comparison with its unit.
+/// Formats a value of a comparison with its unit.
 pub(crate) fn of_series(unit: &str, value: f64) -> String {
     match unit {
         "B" => size(value),

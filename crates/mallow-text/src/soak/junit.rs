@@ -1,6 +1,6 @@
-//! A soak as JUnit's XML: a case for the verdict, one for each finding, one for each compared series.
+//! A soak as JUnit XML: a case for the verdict, one for each finding, one for each compared series.
 //!
-//! What is inconclusive or invalid is an error: nobody may take it for a pass.
+//! An inconclusive or invalid result is an error, so that it cannot be mistaken for a pass.
 
 use super::finding::{finding, worse};
 use super::sentence;
@@ -18,21 +18,21 @@ const CLASS: &str = "mallow.soak";
 /// One case.
 struct Case {
     name: String,
-    /// The element, its type and its message; none for a case that passed.
+    /// The element, its type and its message; `None` for a case that passed.
     bad: Option<(NonSuccessKind, String, String)>,
-    /// What is told in full.
+    /// The full text.
     text: String,
 }
 
-/// The document.
+/// Returns the document.
 ///
 /// # Errors
-/// Those of the writer; there is none that a result could cause.
+/// Those of the XML writer; no result can cause one.
 pub fn document(page: &Page<'_>) -> Result<String, SerializeError> {
     let time = Duration::try_from_secs_f64(page.report.seconds).unwrap_or_default();
     let mut suite = junit::suite(&page.report.command.join(" "), time);
     for (at, Case { name, bad, text }) in cases(page).iter().enumerate() {
-        // The whole time is that of the first case: it cannot be divided.
+        // The first case has the whole time, which cannot be divided.
         let time = if at == 0 { time } else { Duration::ZERO };
         let (status, output) = match bad {
             Some((kind, word, message)) => (junit::bad(*kind, word, message, text), ""),

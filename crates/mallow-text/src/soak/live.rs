@@ -1,4 +1,4 @@
-//! What is seen while a soak runs: a line for each look, and on a terminal the courses of heap and resident memory below.
+//! What is shown while a soak runs: a line for each observation, and on a terminal charts of heap and resident memory below.
 //!
 //! Its memory is bounded however long the run is.
 
@@ -9,46 +9,46 @@ use mallow_evidence::Progress;
 use mallow_evidence::{Phase, Sample};
 use mallow_view::soak::heap_step;
 
-/// Lines from which on columns that are nice to have are shown.
+/// The number of columns from which on optional columns are shown.
 const WIDE: usize = 100;
-/// Lines after which the head is repeated.
+/// The heading is repeated after this number of lines.
 const HEAD_EVERY: u32 = 40;
-/// Looks that are remembered for the courses; then every two neighbours become one.
+/// The maximum number of values of a chart; beyond it, every two neighbours are merged.
 const COURSE_MAX: usize = 512;
-/// The least share of its level that a course spans, so that noise does not look like growth.
+/// The minimum share of its level that a chart spans, so that noise does not look like growth.
 const SPAN_MIN: f64 = 0.02;
 
-/// The table while it grows.
+/// The table, which grows line by line.
 pub struct Live {
     style: Style,
-    /// Whether lines may be drawn again.
+    /// Whether lines can be redrawn.
     is_terminal: bool,
     lines: u32,
     last: Option<Sample>,
     heap: Phases,
     resident: Phases,
-    /// Lines below the table that are drawn again.
+    /// The number of lines below the table that are redrawn.
     below: usize,
     doing: &'static str,
 }
 
-/// A metric over time, thinned out as it grows.
+/// A metric over time; its resolution is reduced as it grows.
 #[derive(Debug, Default)]
 struct Phases {
     values: Vec<f64>,
-    /// How many looks each value stands for.
+    /// The number of observations that each value stands for.
     each: usize,
     waiting: Vec<f64>,
 }
 
 impl Live {
-    /// Nothing has been seen yet.
+    /// Returns an empty table.
     pub fn new(style: Style, is_terminal: bool) -> Live {
         let (heap, resident) = (Phases::default(), Phases::default());
         Live { style, is_terminal, lines: 0, last: None, heap, resident, below: 0, doing: "" }
     }
 
-    /// What a piece of news puts on the screen; nothing as a rule.
+    /// Returns what to print for a progress message; usually nothing.
     pub fn text(&mut self, progress: &Progress<'_>) -> String {
         let line = match progress {
             Progress::Phase(now) => {
@@ -68,7 +68,7 @@ impl Live {
         format!("{above}{line}{}", below.concat())
     }
 
-    /// Takes away what is below the table, for a report that follows.
+    /// Erases what is below the table, for a report that follows.
     pub fn end(&mut self) -> String {
         let text = self.erased();
         self.below = 0;
@@ -102,7 +102,7 @@ impl Live {
         text
     }
 
-    /// Returns whether a look at the idle server shows what the one before it did.
+    /// Returns whether an idle observation shows the same as the one before.
     fn is_told(&self, sample: &Sample) -> bool {
         let Some(last) = self.last.as_ref().filter(|_| sample.phase == Phase::IdleControl) else {
             return false;
@@ -138,7 +138,7 @@ fn doing(now: Phase) -> &'static str {
     }
 }
 
-/// Heads of the columns; where there is room, the median and memory after trimming too.
+/// Returns the headings of the columns; if there is room, also of the median and of memory after trimming.
 fn head(is_wide: bool) -> String {
     let (p50, trimmed) = if is_wide { ("    p50", "   trimmed") } else { ("", "") };
     format!(
@@ -149,7 +149,7 @@ fn head(is_wide: bool) -> String {
     .to_owned()
 }
 
-/// One look.
+/// Formats one observation.
 pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> String {
     let load = sample.load.as_ref();
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
@@ -180,12 +180,12 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
     )
 }
 
-/// At most seven columns.
+/// Formats a count in at most seven columns.
 fn count(value: u64) -> String {
     Count(value).to_string()
 }
 
-/// `850µs`, `9.1ms`, `312ms`, `1.2s`: at most five columns.
+/// Formats `850µs`, `9.1ms`, `312ms`, `1.2s`: at most five columns.
 fn short_time(us: u64) -> String {
     match us {
         0..1000 => format!("{us}µs"),
@@ -211,7 +211,7 @@ impl Phases {
         }
     }
 
-    /// `heap ▁▂▃▄ 2.01 MiB to 3.53 MiB`.
+    /// Formats `heap ▁▂▃▄ 2.01 MiB to 3.53 MiB`.
     fn line(&self, name: &str, width: usize) -> Option<String> {
         const LEVELS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let (first, last) = (*self.values.first()?, *self.values.last()?);

@@ -1,4 +1,4 @@
-//! The table as it is seen, in 80 columns and in more.
+//! The table as it is shown, in 80 columns and in more.
 
 use super::*;
 use insta::assert_snapshot;

@@ -1,4 +1,4 @@
-//! A soak as Markdown, for a comment on a change: the verdict, the stacks, the rest folded.
+//! A soak as Markdown, for a comment on a change: the verdict, the stacks, the rest collapsed.
 
 use super::advice;
 use super::finding::{finding, of_series, worse};
@@ -8,11 +8,11 @@ use crate::check::stack;
 use crate::markdown::{BYTES_MAX, STYLE, capitalised, code, code_cell, folded, inline};
 use mallow_view::soak::growing;
 
-/// Letters of a line; whatever a server calls itself.
+/// The maximum number of letters of a line, however long the server's command is.
 const LINE_MAX: usize = 400;
 
 impl Page<'_> {
-    /// The page as Markdown.
+    /// Returns the report as Markdown.
     pub fn markdown(&self) -> String {
         let report = self.report;
         let verdict = sentence::verdict(report);

@@ -1,4 +1,4 @@
-//! How a soak's metrics are written: bytes for each request, sizes that may have fallen, long times.
+//! Formats a soak's metrics: bytes per request, sizes that may be negative, long times.
 
 use crate::grouped;
 use mallow_base::{Bytes, Micros};
@@ -6,7 +6,7 @@ use mallow_evidence::Phase;
 use mallow_growth::Shape;
 use mallow_view::soak::{SeriesRow, SeriesUnit};
 
-/// `16.0`, `0.70`, `-3.2`; bytes for a request, or anything else that is small.
+/// Formats `16.0`, `0.70`, `-3.2`: bytes per request, or any other small number.
 pub(crate) fn small(value: f64) -> String {
     let size = value.abs();
     let text = match size {
@@ -19,23 +19,23 @@ pub(crate) fn small(value: f64) -> String {
     if value < 0.0 { format!("-{text}") } else { text }
 }
 
-/// `16.0 bytes`, `64.0 KiB`.
+/// Formats `16.0 bytes`, `64.0 KiB`.
 pub(crate) fn bytes_in_words(value: f64) -> String {
     if value.abs() < 10_240.0 { format!("{} bytes", small(value)) } else { size(value) }
 }
 
-/// `1.50 MiB`, `-4.00 KiB`.
+/// Formats `1.50 MiB`, `-4.00 KiB`.
 pub(crate) fn size(value: f64) -> String {
     let text = Bytes(value.abs().round() as u64).to_string();
     if value <= -0.5 { format!("-{text}") } else { text }
 }
 
-/// The same with a sign in front of what became more.
+/// Formats the same with a sign before an increase.
 pub(crate) fn signed_size(value: f64) -> String {
     if value >= 0.5 { format!("+{}", size(value)) } else { size(value) }
 }
 
-/// `45 s`, `12 min`, `9 h 2 min`, `12 days`, `3 years`.
+/// Formats `45 s`, `12 min`, `9 h 2 min`, `12 days`, `3 years`.
 pub(crate) fn long_time(seconds: f64) -> String {
     const DAY: f64 = 86_400.0;
     match seconds {
@@ -47,7 +47,7 @@ pub(crate) fn long_time(seconds: f64) -> String {
     }
 }
 
-/// A level of a series.
+/// Formats a level of a series.
 pub(crate) fn level(row: &SeriesRow, value: f64) -> String {
     match row.unit {
         SeriesUnit::Bytes => size(value),
@@ -55,12 +55,12 @@ pub(crate) fn level(row: &SeriesRow, value: f64) -> String {
     }
 }
 
-/// Microseconds that may be a middle of two.
+/// Formats microseconds that may be the mean of two.
 pub(crate) fn micros(value: f64) -> String {
     Micros(value.max(0.0).round() as u64).to_string()
 }
 
-/// A course in a word or two. What goes up by less than counts has not levelled off.
+/// Describes a trend in one or two words. A series that rises by less than the threshold has not levelled off.
 pub(crate) fn course(shape: Shape, per_request_low: f64) -> &'static str {
     match shape {
         Shape::RoseThenFlat | Shape::Flat if per_request_low > 0.0 => "within limit",
@@ -73,7 +73,7 @@ pub(crate) fn course(shape: Shape, per_request_low: f64) -> &'static str {
     }
 }
 
-/// A phase in a word.
+/// Describes a phase in one word.
 pub(crate) fn phase(phase: Phase) -> &'static str {
     match phase {
         Phase::Preflight => "preflight",

@@ -1,4 +1,4 @@
-//! The verdict in sentences: what it is, and what it comes to.
+//! The verdict in sentences: what it is, and what follows from it.
 
 use super::metrics::{bytes_in_words, long_time, size};
 use crate::{grouped, plural};
@@ -7,7 +7,7 @@ use mallow_evidence::SoakReport;
 use mallow_growth::{Basis, Fault, Verdict};
 use mallow_view::soak::{Holder, Pace, elsewhere, pace};
 
-/// `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`
+/// Formats `LEAKING: live heap grows by 16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate.`
 pub fn verdict(report: &SoakReport) -> String {
     let verdict = report.conclusion.verdict;
     let what = match verdict {
@@ -29,14 +29,14 @@ pub fn verdict(report: &SoakReport) -> String {
     format!("{}: {}{what}.", verdict.word(), recognised(report))
 }
 
-/// `the memory is mimalloc's, not malloc's; `, where live heap is not what is judged.
+/// Formats `the memory is mimalloc's, not malloc's; `, if live heap is not what is judged.
 fn recognised(report: &SoakReport) -> String {
     let is_judged = matches!(report.conclusion.basis, Basis::Resident | Basis::Mapped);
     let found = elsewhere(report).filter(|_| is_judged && report.conclusion.verdict != Verdict::Invalid);
     found.map(|found| format!("the memory is {}; ", whose(found.holder))).unwrap_or_default()
 }
 
-/// `mimalloc's, not malloc's`.
+/// Formats `mimalloc's, not malloc's`.
 fn whose(holder: Holder<'_>) -> String {
     match holder {
         Holder::Go => "Go's, not malloc's".to_owned(),
@@ -46,7 +46,7 @@ fn whose(holder: Holder<'_>) -> String {
     }
 }
 
-/// `16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate; 512 MiB are reached after 9 h 2 min`.
+/// Formats `16.0 bytes per request (15.9 to 16.1), 1.38 GiB a day at this rate; 512 MiB are reached after 9 h 2 min`.
 fn growth(report: &SoakReport) -> String {
     let trend = report.conclusion.trend();
     let of = match report.conclusion.basis {
@@ -79,7 +79,7 @@ fn until(pace: &Pace) -> String {
     }
 }
 
-/// `resident memory` where that alone shows what the program holds.
+/// Returns `resident memory` if only that shows what the program holds.
 fn memory(report: &SoakReport) -> &'static str {
     if report.conclusion.is_elsewhere { "resident memory" } else { "memory" }
 }
@@ -88,7 +88,7 @@ fn clean(report: &SoakReport) -> String {
     format!("{} does not grow{}", memory(report), sight(report, "; "))
 }
 
-/// The smallest leak that would have been seen; where that is a promise of the heap alone, beside it that of the rest.
+/// Returns the detection limit; if it holds for the heap only, also that of the other memory.
 fn sight(report: &SoakReport, lead: &str) -> String {
     let Some(least) = report.conclusion.detectable_per_request else { return String::new() };
     let mut text = format!("{lead}a leak of {} per request would have been seen", bytes_in_words(least));
@@ -112,7 +112,7 @@ fn plateau(report: &SoakReport) -> String {
     text
 }
 
-/// What trimming gives back at the last look, and what stays.
+/// Returns what trimming released at the last observation, and what stayed.
 fn retention(report: &SoakReport) -> String {
     let conclusion = &report.conclusion;
     let (resident, trimmed) = (conclusion.resident, conclusion.trimmed.unwrap_or(conclusion.resident));
@@ -151,7 +151,7 @@ fn invalid(report: &SoakReport) -> String {
     if faults.is_empty() { "the run was no test".to_owned() } else { faults.join("; ") }
 }
 
-/// Why a run proves nothing.
+/// Returns why a run is invalid.
 pub fn fault(fault: &Fault) -> String {
     match fault {
         Fault::Errors { failed, requests, most } => format!(

@@ -1,4 +1,4 @@
-//! A soak for people: the verdict first, what grows, every series, what to do next.
+//! A soak as text: the verdict first, what grows, every series, what to do next.
 
 use super::metrics::{course, level, micros, signed_size, size, small};
 use super::{advice, finding, sentence};
@@ -12,33 +12,33 @@ use mallow_view::soak::FailOn;
 use mallow_view::soak::{LatencyRow, SeriesRow, asked, growing, latencies, pace, series_list, split};
 use std::path::PathBuf;
 
-/// Columns that a stack stands in from.
+/// The column where stacks begin.
 const INDENT: usize = 8;
 
-/// A report, and how it is to be shown.
+/// A report, and how it is shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Page<'a> {
-    /// What came of the soak.
+    /// The results of the soak.
     pub report: &'a SoakReport,
     /// What grew on the managed heap between its snapshots.
     pub held: &'a [HeldRow],
-    /// Whether the snapshots stay.
+    /// Whether the snapshots are kept.
     pub are_snapshots_kept: bool,
     /// Stacks that are shown.
     pub limit: usize,
-    /// What fails it besides a leak.
+    /// What fails it apart from a leak.
     pub fail_on: &'a [FailOn],
-    /// The pair of profiles, when it was written.
+    /// The pair of profiles, if it was written.
     pub profiles: Option<&'a (PathBuf, PathBuf)>,
 }
 
 impl<'a> Page<'a> {
-    /// The page of a report with nothing beside it.
+    /// Returns the page of a report without additions.
     pub fn of(report: &'a SoakReport) -> Page<'a> {
         Page { report, held: &[], are_snapshots_kept: false, limit: 5, fail_on: &[], profiles: None }
     }
 
-    /// The whole page.
+    /// Returns the whole report.
     pub fn text(&self, style: Style) -> String {
         let mut out: Vec<String> = Vec::new();
         out.extend(
@@ -66,7 +66,7 @@ impl<'a> Page<'a> {
         out.join("\n") + "\n"
     }
 
-    /// Findings, comparison and needs: what a reader has to know beside the verdict.
+    /// Returns findings, comparison and needs: what a reader has to know beside the verdict.
     fn beside(&self, style: Style) -> Vec<String> {
         let mut out = Vec::new();
         let worse = self.report.comparison.iter().flat_map(|comparison| &comparison.series_list);
@@ -93,11 +93,11 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// `./server: http://127.0.0.1:3030/ (50 connections)`, and how much of that there was.
+    /// Formats `./server: http://127.0.0.1:3030/ (50 connections)`, and the amount of work.
     fn what_was_done(&self, width: usize) -> Vec<String> {
         let report = self.report;
         let command: Vec<String> = match report.command.as_slice() {
-            // No command, but words.
+            // This is a description and not a command.
             [process] if process.starts_with("process ") => vec![process.clone()],
             words => words.iter().map(|word| shell_word(&printable(word))).collect(),
         };
@@ -160,7 +160,7 @@ impl<'a> Page<'a> {
         out
     }
 
-    /// What grew between two snapshots of a managed heap, and why it is alive.
+    /// Returns what grew between two snapshots of a managed heap, and why it is alive.
     fn managed(&self, style: Style) -> Vec<String> {
         let Some(snapshots) = &self.report.snapshots else { return Vec::new() };
         let head = format!(
@@ -176,7 +176,7 @@ impl<'a> Page<'a> {
     }
 
     fn mappings(&self, style: Style) -> Vec<String> {
-        /// Less than this is every server's noise.
+        /// Less than this is noise of every server.
         const LEAST: u64 = 65_536;
         let grows = |one: &&MappingGrowth| one.after_bytes.saturating_sub(one.before_bytes) >= LEAST;
         let mappings: Vec<_> = self.report.mappings.iter().filter(grows).take(5).collect();
@@ -261,7 +261,7 @@ impl<'a> Page<'a> {
 
     fn warnings(&self, style: Style) -> Vec<String> {
         let end = &self.report.server_end;
-        // 143 is what a JVM and a shell make of the SIGTERM that they are ended by.
+        // A JVM and a shell exit with 143 after SIGTERM.
         let expected = [
             "exit status 0",
             "exit status 143",
@@ -297,9 +297,9 @@ impl<'a> Page<'a> {
     }
 }
 
-/// Lines of a sentence in which no metric is parted from its unit.
+/// Breaks a sentence into lines without separating a number from its unit.
 fn firm_lines(text: &str, width: usize) -> Vec<String> {
-    /// Stands for a blank while lines are broken.
+    /// Replaces a blank while lines are broken.
     const FIRM: char = '\u{1}';
     const UNITS: [&str; 12] =
         ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "bytes", "h", "min", "s", "days", "years"];
@@ -316,7 +316,7 @@ fn firm_lines(text: &str, width: usize) -> Vec<String> {
     wrapped(&firm, width).into_iter().map(|line| line.replace(FIRM, " ")).collect()
 }
 
-/// Lines of a sentence behind a dash.
+/// Returns the lines of a list item.
 fn bullet(text: &str, style: Style) -> Vec<String> {
     let lines = firm_lines(text, style.width.saturating_sub(2));
     let mark = |(at, line): (usize, &String)| format!("{} {line}", if at == 0 { "-" } else { " " });
@@ -347,7 +347,7 @@ fn latency(row: &LatencyRow) -> String {
     format!("{name:<23}{}", told.collect::<Vec<_>>().join("  "))
 }
 
-/// Every compared series.
+/// Returns every compared series.
 pub(crate) fn comparison_rows(comparison: &Comparison, style: Style) -> Vec<String> {
     let against = cut_start(&printable(&comparison.baseline), style.width.saturating_sub(9));
     let head = format!("{:<24}{:>13}{:>13}{:>15}", "", "before", "now", "difference");

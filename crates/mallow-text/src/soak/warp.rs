@@ -1,6 +1,6 @@
-//! The block of the script "Warp Memory leak test" for each iteration, line for line as it prints them, then the verdict.
+//! The block of the script "Warp Memory leak test" for each iteration, line for line as the script prints them, then the verdict.
 //!
-//! One line is more honest than there: the worst latency is the greatest one, and not a percentile.
+//! One line differs: the worst latency is the true maximum, and not a percentile.
 
 use super::{finding, sentence};
 use crate::{printable, wrapped};
@@ -9,26 +9,26 @@ use mallow_view::soak::measured;
 use std::time::Duration;
 
 const WIDTH: usize = 80;
-/// The rules of the settings and of an iteration.
+/// The widths of the rules around the settings and an iteration.
 const WIDE_RULE: usize = 40;
 const RULE: usize = 31;
 
-/// What the script is set to.
+/// The script's settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The host name to use.
+    /// The host name.
     pub host: String,
-    /// The port to use.
+    /// The port.
     pub port: u16,
-    /// The duration of the load, each time.
+    /// The duration of each load.
     pub duration: Duration,
-    /// Simultaneous workers.
+    /// Concurrent workers.
     pub workers: u32,
-    /// How often.
+    /// The number of iterations.
     pub tries: u32,
 }
 
-/// The settings, a block for each iteration, and the verdict.
+/// Returns the settings, a block for each iteration, and the verdict.
 pub fn text(report: &SoakReport, settings: Option<&Settings>) -> String {
     let mut out = settings.map(header).unwrap_or_default();
     out.push_str(&format!("Server running on PID: {}\n", report.pid));

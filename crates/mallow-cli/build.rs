@@ -1,24 +1,26 @@
-//! Builds the recorder, a workspace of its own because it runs in other programs: without std, and with another
-//! panic strategy. The libraries and the spawner are then part of the `mallow` binary.
+//! Builds the recorder, which is a workspace of its own because it runs in other programs: without std, and with
+//! another panic strategy. The libraries and the spawner are then embedded in the `mallow` binary.
 //!
-//! Its sources travel in this package, as links into `recorder/`, so that nothing else is read. A package holds no manifests but its own,
-//! so the sources are laid out as a workspace first. Where debug information is wanted in a checkout they are built in their place:
-//! what a compiler or a debugger says is then said of the files that people edit.
+//! Its sources are in this package, as links into `recorder/`, so that nothing else is read. A package contains no
+//! manifests but its own, so the sources are first laid out as a workspace. If debug information is wanted in a
+//! checkout, they are built in their original place, so that messages of the compiler and the debugger name the files
+//! that people edit.
 //!
-//! It also says which commit is built: that of the checkout, or the one that cargo noted in a package. Where there is neither, none is known.
+//! It also determines the commit that is built: that of the checkout, or the one that cargo noted in a package. If
+//! there is neither, the commit is unknown.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs, io};
 
-/// The crates that are built, and what each leaves.
+/// The crates that are built, and the file that each produces.
 const BUILT: [(&str, &str); 3] = [
     ("mallow-preload", "libmallow_preload.so"),
     ("mallow-timers", "libmallow_timers.so"),
     ("mallow-spawner", "mallow-spawner"),
 ];
 
-/// Those and what they are built on.
+/// These crates and their dependencies.
 const CRATES: [&str; 6] =
     ["mallow-preload", "mallow-timers", "mallow-spawner", "mallow-family", "mallow-recorder", "mallow-wire"];
 
@@ -47,14 +49,14 @@ fn build() -> Result<(), String> {
     if has_debug && is_checkout {
         cargo.arg("--locked").arg("--manifest-path").arg(workspace);
     } else {
-        // Nothing in it comes from a registry, so no registry is asked.
+        // It has no dependencies from a registry, so none is contacted.
         cargo.arg("--offline").arg("--manifest-path").arg(lay_out(&links, &out.join("sources"))?);
     }
     let built = out.join("recorder");
     cargo.arg("--target-dir").arg(&built).args(["--target", &triple]);
     BUILT.iter().for_each(|(package, _)| _ = cargo.args(["--package", package]));
     if triple.ends_with("-musl") {
-        // A library for every program is no static one.
+        // A library that every program can load must not be linked statically.
         cargo.env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=-crt-static");
     }
     if !has_debug {
@@ -75,7 +77,7 @@ fn build() -> Result<(), String> {
         .try_for_each(|(_, file)| read(built.join(file), |from| fs::copy(from, out.join(file))).map(drop))
 }
 
-/// Hands on what `mallow version` says. Without a date: two builds of a commit are the same bytes.
+/// Passes on what `mallow version` prints. It has no date, so that two builds of a commit are identical.
 fn tell_version(package: &Path, is_checkout: bool, target: &str) -> Result<(), String> {
     let commit = if is_checkout { commit_of_checkout(package) } else { commit_of_package(package) };
     let version = variable("CARGO_PKG_VERSION")?;
@@ -86,18 +88,18 @@ fn tell_version(package: &Path, is_checkout: bool, target: &str) -> Result<(), S
     Ok(())
 }
 
-/// None without git, where it does not trust the folder's owner, and where our files are part of somebody else's repository.
+/// `None` without git, if git does not trust the folder's owner, and if our files are part of another repository.
 fn commit_of_checkout(package: &Path) -> Option<String> {
     let git = |words: &[&str]| {
         let mut git = Command::new("git");
-        // A hook of another repository may be what builds us.
+        // The build may run in a hook of another repository.
         git.args(words).current_dir(package).env_remove("GIT_DIR").env_remove("GIT_WORK_TREE");
         let output = git.output().ok()?;
         let text = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
         Some(text.trim().to_owned())
     };
     git(&["rev-parse", "--show-prefix"]).filter(|place| place == "crates/mallow-cli/")?;
-    // Both change with the commit. What is not there must not be watched: cargo would build again each time.
+    // Both change with the commit. A file that does not exist must not be watched: cargo would rebuild each time.
     for file in ["HEAD", "logs/HEAD"] {
         let path = git(&["rev-parse", "--git-path", file]).map(|path| package.join(path));
         if let Some(path) = path.filter(|path| path.exists()) {
@@ -107,7 +109,7 @@ fn commit_of_checkout(package: &Path) -> Option<String> {
     git(&["rev-parse", "HEAD"]).filter(|commit| is_commit(commit))
 }
 
-/// What cargo notes in a package that it makes of a checkout.
+/// Reads what cargo notes in a package that it creates from a checkout.
 fn commit_of_package(package: &Path) -> Option<String> {
     let note = fs::read_to_string(package.join(".cargo_vcs_info.json")).ok()?;
     let behind = note.split_once("\"sha1\"")?.1;
@@ -118,8 +120,8 @@ fn is_commit(text: &str) -> bool {
     text.len() >= 40 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// What the recorder is built for. It asks no C library for anything that has a version, so that of the machine that builds
-/// serves every program of the target.
+/// Returns the target of the recorder. It uses no versioned symbol of the C library, so a build with this machine's C
+/// library runs with every program of the target.
 fn recorder_target(target: &str, host: &str) -> Result<String, String> {
     let is_recorded = |triple: &str| {
         triple.starts_with("x86_64-") && ["-linux-gnu", "-linux-musl"].iter().any(|end| triple.ends_with(end))
@@ -132,7 +134,7 @@ fn recorder_target(target: &str, host: &str) -> Result<String, String> {
     Ok(if is_recorded(host) { host } else { target }.to_owned())
 }
 
-/// Asks for another build when a source changes: what the links lead to, as a link itself does not.
+/// Requests a rebuild when a source changes: the targets of the links, since a link itself does not change.
 fn watch(links: &Path) {
     let parts = CRATES
         .iter()
@@ -143,8 +145,8 @@ fn watch(links: &Path) {
     println!("cargo::rerun-if-changed=build.rs");
 }
 
-/// Lays the sources out as one workspace, and says where its manifest is. No path leads out of it, so what is built does not depend on
-/// where it is.
+/// Lays the sources out as one workspace, and returns the path of its manifest. No path leads out of it, so the
+/// result does not depend on its location.
 fn lay_out(links: &Path, tree: &Path) -> Result<PathBuf, String> {
     let manifest = tree.join("Cargo.toml");
     place(&links.join("workspace.toml"), &manifest)?;
@@ -155,7 +157,7 @@ fn lay_out(links: &Path, tree: &Path) -> Result<PathBuf, String> {
             place(&from.join("build.rs"), &to.join("build.rs"))?;
         }
         let text = read(from.join("manifest.toml"), fs::read_to_string)?;
-        // What only tests are built with would have to be looked up in a registry.
+        // Dependencies of tests would have to be looked up in a registry.
         let text = text.split("[dev-dependencies]").next().unwrap_or_default();
         write(&to.join("Cargo.toml"), text.replace("../../crates/", "../").as_bytes())?;
     }
@@ -175,7 +177,7 @@ fn place(from: &Path, to: &Path) -> Result<(), String> {
     write(to, &read(from.to_owned(), fs::read)?)
 }
 
-/// Leaves alone what is the same already: cargo looks at the time of a file.
+/// Does not touch a file with the same contents: cargo compares modification times.
 fn write(to: &Path, bytes: &[u8]) -> Result<(), String> {
     if fs::read(to).is_ok_and(|there| there == bytes) {
         return Ok(());
@@ -199,8 +201,8 @@ fn variable(name: &str) -> Result<String, String> {
     env::var(name).map_err(|_| format!("cargo did not set {name}"))
 }
 
-/// Cargo without what the outer cargo tells its build scripts: flags meant for the outer workspace (coverage, sanitizers,
-/// another linker) would end up in a library that is loaded into other programs.
+/// Returns a cargo command without the variables that the outer cargo sets for its build scripts: flags for the outer
+/// workspace (coverage, sanitizers, another linker) would affect a library that is loaded into other programs.
 fn nested_cargo(cargo: &Path) -> Command {
     let mut command = Command::new(cargo);
     for (name, _) in env::vars_os() {

@@ -1,4 +1,4 @@
-//! The program has no library and no start files: what it needs of the linker.
+//! Linker flags of a program without libraries and start files.
 
 fn main() {
     for argument in ["-nostdlib", "-nostartfiles", "-static", "-no-pie", "-Wl,--build-id=none"] {

@@ -1,4 +1,4 @@
-//! What may stand on the command line, exactly as typed. [`crate::request`] gives it its meaning.
+//! The command line exactly as typed. [`crate::request`] interprets it.
 
 mod arguments;
 mod bench;
@@ -64,7 +64,7 @@ use mallow_base::quantity;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// A time: `90s`, `5m`, `1h`, or seconds.
+/// Parses a time: `90s`, `5m`, `1h`, or seconds.
 fn bench_time(text: &str) -> Result<std::time::Duration, String> {
     let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
     let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
@@ -73,7 +73,7 @@ fn bench_time(text: &str) -> Result<std::time::Duration, String> {
         .ok_or_else(|| "write a time such as 90s or 5m".to_owned())
 }
 
-/// A share: `1%`, `0.5`, both per cent.
+/// Parses a share: `1%`, `0.5`, both in per cent.
 fn bench_share(text: &str) -> Result<f64, String> {
     let number = text.trim().trim_end_matches('%').trim().parse::<f64>().ok();
     let share = number.filter(|it| it.is_finite() && *it > 0.0 && *it < 100.0);
@@ -120,17 +120,17 @@ pub(crate) struct LowArgs {
 }
 
 impl LowArgs {
-    /// All commands, with the first page of help.
+    /// Returns all commands, with the first page of help.
     pub(crate) fn whole() -> Command {
         let command = LowArgs::command();
         let page = groups::first_page(&command);
         command.help_template(page)
     }
 
-    /// What was typed. That an unknown flag might be a file's name is never said: it is a slip, or a flag of another command.
+    /// Parses the command line. An error never suggests that an unknown flag might be a file name: it is a typo, or a flag of another command.
     pub(crate) fn parse_typed(words: &[OsString]) -> Result<LowArgs, Error> {
         LowArgs::try_parse_from(words).map_err(|mut error| match error.kind() {
-            // The first page is put together for who wants to read it.
+            // The first page is generated only when it is shown.
             ErrorKind::DisplayHelp | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                 LowArgs::whole().try_get_matches_from(words).err().unwrap_or(error)
             }
@@ -143,12 +143,12 @@ impl LowArgs {
     }
 }
 
-/// What words that could not be read end with; help that was asked for is no failure.
+/// Returns the exit code for a command line that could not be parsed; requested help is not an error.
 pub(crate) fn exit_code_of(error: &Error, words: &[OsString]) -> u8 {
     if error.use_stderr() { own_failure_of(words) } else { exit_code::FINE }
 }
 
-/// What a command ends with that cannot even begin.
+/// Returns the exit code of a command that cannot even start.
 pub(crate) fn own_failure_of(words: &[OsString]) -> u8 {
     let lenient = LowArgs::command().ignore_errors(true).try_get_matches_from(words);
     match lenient.as_ref().ok().and_then(ArgMatches::subcommand_name) {

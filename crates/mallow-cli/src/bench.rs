@@ -1,4 +1,4 @@
-//! `mallow bench`: time commands in turns, say which is faster and how sure that is, and why.
+//! `mallow bench`: times commands in turns, and reports which is faster, with which confidence, and why.
 
 mod baseline;
 mod explain;
@@ -24,7 +24,7 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     let baseline = low.baseline.as_deref().map(baseline::read).transpose()?;
     baseline::check_limits(low, plan.commands.len(), baseline.is_some())?;
     let mut outputs = Outputs::prepare(low)?;
-    // How it is told is known before anything runs, so that an unknown programme is one sentence and nothing else.
+    // Set up before anything runs, so that an unknown program is one error message and nothing else.
     let spawner = mallow_launch::unpack("mallow-spawner", "", preload::SPAWNER)?;
     let mut bench = Bench::new(&plan, spawner)?;
     let (mut session, mut failure) = bench.timed(observer(low).as_mut());
@@ -35,7 +35,7 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     if failure.is_none() && !bench.is_interrupted() && (low.explain || low.flamegraph.is_some()) {
         match explain::explain(&bench, &plan, &session) {
             Ok(profiles) => explained = Some(profiles),
-            // What was measured is shown all the same.
+            // The measurements so far are shown anyway.
             Err(error) => reason = Some(error),
         }
     }
@@ -58,7 +58,7 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     Ok(code(&session, &rows, !sentences.is_empty()))
 }
 
-/// Nothing was measured: there is no result to show.
+/// Nothing was measured, so there is no result to show.
 fn nothing(failure: Option<RunnerError>) -> Result<u8, Failure> {
     match failure {
         Some(error) => Err(error.into()),
@@ -114,7 +114,7 @@ fn show(
     output::to_stdout(|out| out.write_all(text.as_bytes()))
 }
 
-/// What was interrupted or failed is no verdict; a limit that is broken outweighs one that cannot be judged.
+/// Returns the exit code. An interrupted or failed benchmark has no verdict; an exceeded limit takes precedence over one that cannot be judged.
 fn code(session: &Session, rows: &[LimitRow], has_failed: bool) -> u8 {
     match session.stop {
         Stop::Interrupted => exit_code::INTERRUPTED,

@@ -1,4 +1,4 @@
-//! What mallow is doing, where that takes long: a line on a terminal that goes again, for whoever wonders whether anything happens.
+//! A progress message during a long operation: a line on the terminal, which is erased afterwards.
 
 use crate::output;
 use std::io::{IsTerminal, Write};
@@ -6,15 +6,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is done sooner is not spoken of.
+/// A shorter operation has no message.
 const PATIENCE: Duration = Duration::from_millis(500);
 const TICK: Duration = Duration::from_secs(1);
 
-/// Something that is being done, until this is dropped.
+/// An operation in progress, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Busy(Option<(Sender<()>, JoinHandle<()>)>);
 
-/// Says after a while what is being done, if anybody looks.
+/// Shows after a while what is being done, if stderr is a terminal.
 pub(crate) fn busy(what: String) -> Busy {
     if output::is_quiet() || !std::io::stderr().is_terminal() {
         return Busy(None);
@@ -69,7 +69,7 @@ mod tests {
         }
         let none = Duration::from_millis(1);
         let thread = std::thread::spawn(move || tell("reading a", &wait, none, none * 2, &mut Out(written)));
-        // It was told at least once.
+        // It was shown at least once.
         let first = read.recv().unwrap();
         drop(done);
         thread.join().unwrap();

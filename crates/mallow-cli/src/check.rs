@@ -1,4 +1,4 @@
-//! `mallow check`: runs a project's allocation tests and shows what came of them.
+//! `mallow check`: runs a project's allocation tests and shows the results.
 
 mod checkout;
 mod ci_environment;
@@ -16,7 +16,7 @@ mod update;
 use mallow_query::Failure;
 use request::{Check, Job};
 
-/// Does what was asked for with a suite.
+/// Executes what was requested.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     match &check.job {
         Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),

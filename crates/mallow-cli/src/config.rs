@@ -1,6 +1,8 @@
-//! What flags are when nobody types them, and where that comes from: the environment, the project's `mallow.toml`, the user's own file, in this order.
+//! Defaults of flags, and their sources: the environment, the project's `mallow.toml`, the user's own file, in this
+//! order.
 //!
-//! Only how things are shown and found by can be set; what is measured and judged is what was typed.
+//! Only flags that affect how results are shown and where files are found have such defaults; what is measured and
+//! judged must be typed.
 
 use crate::args::{LowArgs, LowCommand, LowConfig, LowHeapCommand, TextOrJson};
 use crate::destination::Destination;
@@ -13,7 +15,7 @@ use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Values, and where each comes from.
+/// The values and their sources.
 #[derive(Debug, Default)]
 pub(crate) struct Config {
     layers: Vec<Layer>,
@@ -26,20 +28,20 @@ struct Layer {
     values: FlagValues,
 }
 
-/// Where a value comes from.
+/// The source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Source {
     Environment,
     File(PathBuf),
 }
 
-/// The variable of a flag.
+/// Returns the environment variable of a flag.
 fn variable(flag: &str) -> String {
     format!("MALLOW_{}", flag.to_uppercase().replace('-', "_"))
 }
 
 impl Config {
-    /// Reads what there is.
+    /// Reads all sources.
     pub(crate) fn read() -> Result<Config, Failure> {
         let get = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         // An empty one is a value: no pager.
@@ -61,7 +63,7 @@ impl Config {
         Ok(Config { layers })
     }
 
-    /// The value that counts, and where it comes from.
+    /// Returns the value with the highest precedence, and its source.
     fn first<'a, T>(
         &'a self,
         flag: &'static str,
@@ -76,7 +78,7 @@ impl Config {
         })
     }
 
-    /// Gives flags that were not typed their values.
+    /// Sets flags that were not typed.
     pub(crate) fn fill(&self, args: &mut LowArgs) {
         let color = self.first("color", |values| values.color).map(|(colour, _)| choice(colour));
         args.color = args.color.or(color);
@@ -115,7 +117,7 @@ impl Config {
     }
 }
 
-/// Shows what flags are when nobody types them.
+/// Prints the defaults of flags.
 pub(crate) fn run(low: &LowConfig) -> Result<u8, Failure> {
     let rows = Config::read()?.rows();
     let output = Destination::from(low.form.output.clone());
@@ -134,7 +136,7 @@ fn table(rows: &[FlagJson]) -> String {
     rows.iter().map(|row| mallow_text::printable(line(row).trim_end()) + "\n").collect()
 }
 
-/// Where a command keeps how many rows it shows.
+/// Returns where a command stores the number of rows.
 fn limit(command: &mut LowCommand) -> Option<&mut Option<usize>> {
     match command {
         LowCommand::Report(low) => Some(&mut low.limit),
@@ -165,7 +167,7 @@ fn choice(colour: Colour) -> ColorChoice {
     }
 }
 
-/// Values of variables. The pager's, which may be PAGER too, is looked at where pages are shown.
+/// Reads values from variables. The pager, which may also be in PAGER, is read where pages are shown.
 fn of_environment(get: &dyn Fn(&str) -> Option<OsString>) -> Result<FlagValues, Failure> {
     let word = |flag: &str| get(&variable(flag)).map(|value| value.to_string_lossy().into_owned());
     let wrong = |flag: &str, wanted: &str| {
@@ -199,14 +201,14 @@ fn of_environment(get: &dyn Fn(&str) -> Option<OsString>) -> Result<FlagValues, 
     })
 }
 
-/// `config.toml` of the user, as the XDG Base Directory Specification has it.
+/// Returns the user's `config.toml`, as the XDG Base Directory Specification defines it.
 fn of_user(get: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let absolute = |name: &str| get(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| absolute("HOME").map(|home| home.join(".config")));
     folder.map(|folder| folder.join("mallow/config.toml"))
 }
 
-/// A file's text; none where there is no file, or it is somebody else's, who has nothing to say here.
+/// Reads a file; `None` if it does not exist or belongs to another user, whose settings must have no effect.
 fn text(path: &Path) -> Result<Option<String>, Failure> {
     let own = rustix::process::geteuid().as_raw();
     match std::fs::metadata(path) {

@@ -1,10 +1,10 @@
-//! What was typed that makes no sense together, where the parser cannot know it.
+//! Contradictory arguments that the parser cannot detect.
 
 use crate::args::{DrawnAs, HeapForm, LowCommand, LowHeapCommand, ReportForm};
 use mallow_query::Failure;
 use std::path::PathBuf;
 
-/// Refuses it.
+/// Refuses them.
 pub(crate) fn refuse(command: &LowCommand) -> Result<(), Failure> {
     if files(command).into_iter().filter(|file| file.as_os_str() == mallow_files::STREAM).count() > 1 {
         return Err(Failure::new("- is stdin, which can be only one of the files; name the others."));
@@ -17,7 +17,7 @@ pub(crate) fn refuse(command: &LowCommand) -> Result<(), Failure> {
     }
 }
 
-/// The files of a command that reads several.
+/// Returns the files of a command that reads several.
 fn files(command: &LowCommand) -> Vec<&PathBuf> {
     match command {
         LowCommand::Diff(low) => low.before.iter().chain(&low.after).collect(),
@@ -37,7 +37,7 @@ fn files(command: &LowCommand) -> Vec<&PathBuf> {
     }
 }
 
-/// A flag, and the format that has no use for it.
+/// Returns a flag, and the format that it has no effect on.
 fn meaningless(command: &LowCommand) -> Option<(&'static str, &'static str)> {
     let of_flags =
         |flags: &[(bool, &'static str)]| flags.iter().find(|(is_typed, _)| *is_typed).map(|(_, flag)| *flag);

@@ -1,4 +1,4 @@
-//! `mallow cpu`: sample where processors spend their time, write the profile, show a summary.
+//! `mallow cpu`: samples where CPU time is spent, writes the profile, prints a summary.
 
 use crate::args::{LowCpu, SampledBy};
 use crate::refusal::Refusal;
@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-/// Process ids come again, and a profile is somebody's work: so many names are tried.
+/// The number of file names that are tried: process ids are reused, and an existing profile must not be overwritten.
 const NUMBER_MAX: u32 = 1000;
 
 /// Samples a command or a process.
@@ -25,7 +25,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     let target = match request.pid {
         Some(pid) => Target::Process(pid),
         None => {
-            // Is there such a program? Whether a library gets into it does not matter here.
+            // Check that the program exists. Whether a library can be loaded into it does not matter here.
             Launch::find(&request.command)?;
             Target::Command { words: &request.command, spawn: &spawn }
         }
@@ -76,7 +76,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     })
 }
 
-/// Returns whether timers of threads can do what is asked.
+/// Checks whether timers of threads can do what is requested.
 fn fit_for_timers(request: &LowCpu) -> Result<(), Failure> {
     let asked = [
         (request.pid.is_some(), "--pid: they are made by a library that is preloaded into a command"),
@@ -96,11 +96,11 @@ fn exit_of(status: ExitStatus) -> Exit {
     }
 }
 
-/// The profile's file while nobody knows the process id that its name will have.
+/// The profile's file before the process id in its name is known.
 struct Unnamed {
     path: PathBuf,
     file: File,
-    /// It has the name that was asked for.
+    /// It has the name that was requested.
     is_named: bool,
 }
 
@@ -132,7 +132,7 @@ impl Unnamed {
         written.map_err(|error| Failure::writing(&self.path, &error))
     }
 
-    /// Gives it its name; returns that.
+    /// Renames it; returns the new name.
     fn name(self, profile: &CpuProfile, pid: u32) -> Result<PathBuf, Failure> {
         if self.is_named {
             return Ok(self.path);
@@ -142,7 +142,7 @@ impl Unnamed {
             program.map_or_else(|| "program".to_owned(), |name| name.to_string_lossy().into_owned());
         let mut named = PathBuf::from(format!("./{program}.{pid}.cpu.pb.gz"));
         for number in 2..=NUMBER_MAX {
-            // A second name replaces nothing.
+            // A hard link replaces no existing file.
             match std::fs::hard_link(&self.path, &named) {
                 Ok(()) => {
                     self.remove();
@@ -151,7 +151,7 @@ impl Unnamed {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     named = PathBuf::from(format!("./{program}.{pid}-{number}.cpu.pb.gz"));
                 }
-                // Some file systems have no second names.
+                // Some file systems have no hard links.
                 Err(_) if !named.exists() => {
                     std::fs::rename(&self.path, &named).map_err(|error| Failure::writing(&named, &error))?;
                     return Ok(named);

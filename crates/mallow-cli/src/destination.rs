@@ -1,4 +1,4 @@
-//! Where a command's one result goes: stdout, or a file that is made when there is something to write.
+//! The destination of a command's result: stdout, or a file that is created when there is something to write.
 
 use crate::{output, pager, sources, terminal};
 use mallow_query::Failure;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-/// A file to make.
+/// A file to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NewFile {
     pub(crate) path: PathBuf,
@@ -16,28 +16,28 @@ pub(crate) struct NewFile {
 }
 
 impl NewFile {
-    /// `-` for stdout, as everywhere.
+    /// Returns whether it is stdout: `-`, as in all commands.
     pub(crate) fn is_stdout(&self) -> bool {
         self.path.as_os_str() == mallow_files::STREAM
     }
 }
 
-/// None for stdout, named (`-`) or not.
+/// `None` for stdout, named (`-`) or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Destination(Option<NewFile>);
 
 impl Destination {
-    /// The file that was named.
+    /// Returns the destination for a file name.
     pub(crate) fn of(path: Option<PathBuf>, force: bool) -> Destination {
         Destination(path.map(|path| NewFile { path, force }).filter(|file| !file.is_stdout()))
     }
 
-    /// None for stdout.
+    /// Returns the file; `None` for stdout.
     pub(crate) fn file(&self) -> Option<&NewFile> {
         self.0.as_ref()
     }
 
-    /// How text looks there.
+    /// Returns the text style of the destination.
     pub(crate) fn style(&self) -> Style {
         match self.0 {
             Some(_) => terminal::style_of_file(),
@@ -53,7 +53,7 @@ impl Destination {
         }
     }
 
-    /// Writes text as it is.
+    /// Writes text unchanged.
     pub(crate) fn text(&self, text: &str) -> Result<(), Failure> {
         self.write(|out| out.write_all(text.as_bytes()))
     }
@@ -66,7 +66,7 @@ impl Destination {
         })
     }
 
-    /// Writes a document in lines: first all of it but its lists of objects, then each of their elements, by its list's name.
+    /// Writes a document as lines: first everything except its lists of objects, then each element of these, under its list's name.
     pub(crate) fn ndjson(&self, document: &impl Serialize) -> Result<(), Failure> {
         let mut document = serde_json::to_value(document)?;
         let is_long = |value: &Value| {
@@ -89,7 +89,7 @@ impl Destination {
         })
     }
 
-    /// Writes a document for people's eyes too.
+    /// Writes an indented document.
     pub(crate) fn pretty_json(&self, document: &impl Serialize) -> Result<(), Failure> {
         self.write(|out| {
             serde_json::to_writer_pretty(&mut *out, document)?;
@@ -97,7 +97,7 @@ impl Destination {
         })
     }
 
-    /// Writes.
+    /// Calls `write` with the destination.
     pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
         let Some(new) = &self.0 else { return output::to_stdout(write) };
         let mut out = BufWriter::new(output::create(&new.path, new.force)?);

@@ -46,7 +46,7 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
                 request.scripts.keep_in(&mut side.profile.stacks);
             }
             warn([(&before.path, &before.warnings), (&after.path, &after.warnings)]);
-            // The innermost frame is the answer, be it the allocator.
+            // The innermost frame is the answer, even if it is the allocator.
             let shown = match request.options.shown {
                 FrameVisibility::All => FrameVisibility::All,
                 _ => FrameVisibility::WithoutStart,
@@ -61,8 +61,8 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
     }
 }
 
-/// Returns whether a filter asks for stacks alone. Then it is held against both sides of a site, whose functions may have other names in one of them;
-/// what is no matter of names is taken away before anything is compared.
+/// Returns whether a filter tests only stacks. Then it is applied to both sides of a site, whose functions may have
+/// different names. A filter on anything else is applied before the comparison.
 pub(crate) fn is_of_stacks(filter: &Expression) -> bool {
     !filter.needs_events() && !filter.asks_for_processes()
 }
@@ -94,7 +94,7 @@ where
     Ok(if exit_code::FAILED == of_shares || of_metrics == exit_code::FINE { of_shares } else { of_metrics })
 }
 
-/// As [`told`], of functions' shares.
+/// As [`told`], for shares of functions.
 fn told_of_shares(verdicts: &[ShareVerdict], is_complete: bool) -> u8 {
     for verdict in verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)) {
         output::tell(&format!("mallow: {}\n", mallow_text::diff::share(verdict, is_complete)));
@@ -106,7 +106,7 @@ fn told_of_shares(verdicts: &[ShareVerdict], is_complete: bool) -> u8 {
     }
 }
 
-/// Says which limits are broken, or cannot be judged, and returns the exit code.
+/// Prints which limits are exceeded or cannot be judged, and returns the exit code.
 fn told<M: DiffWords>(verdicts: &[Verdict<M>], request: &Diff) -> u8 {
     let mut code = exit_code::FINE;
     for verdict in verdicts {
@@ -153,7 +153,7 @@ where
     }
 }
 
-/// Every limit held against the totals. A limit on what a file does not tell cannot be kept or broken.
+/// Compares the totals with every limit. A limit on a metric that a file does not have cannot be judged.
 fn verdicts<P: Kind>(
     request: &Diff,
     limits: &[Limit<MetricOf<P>>],

@@ -1,14 +1,14 @@
-//! The one table of exit codes.
+//! The table of exit codes.
 //!
-//! A command that passes a program's status on must never end with one that a program might have meant, so its own failures have
-//! codes of their own: those of `env`, `timeout`, `nohup` and `xargs`.
+//! A command that passes on the status of a program must not exit with a status that the program might have used. So
+//! its own failures have separate codes: those of `env`, `timeout`, `nohup` and `xargs`.
 
 use mallow_launch::LaunchError;
 use mallow_profile::Exit;
 use mallow_view::Weight;
 use std::io::ErrorKind;
 
-/// Everything was as it should be.
+/// Success.
 pub(crate) const FINE: u8 = Weight::Fine.exit_code();
 /// A limit or a verdict failed.
 pub(crate) const FAILED: u8 = Weight::Failed.exit_code();
@@ -17,14 +17,14 @@ pub(crate) const BAD_INPUT: u8 = 2;
 /// Some test could not be judged, and none has failed.
 pub(crate) const INCONCLUSIVE: u8 = Weight::Inconclusive.exit_code();
 
-/// Where a program's status is passed on: mallow itself failed, and there is none.
+/// For commands that pass on a program's status: mallow itself failed, and there is no such status.
 pub(crate) const OWN_FAILURE: u8 = 125;
-/// There: the program is no file that can be executed.
+/// For these: the program is not an executable file.
 const NOT_EXECUTABLE: u8 = 126;
-/// In the same case: there is no such program.
+/// For these: the program does not exist.
 pub(crate) const NOT_FOUND: u8 = 127;
 
-/// Ctrl-C ended mallow before its work was done: 128 and the number of SIGINT.
+/// Ctrl-C ended mallow before its work was done: 128 plus the number of SIGINT.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Every code with its meaning.
@@ -39,11 +39,11 @@ pub(crate) const TABLE: [(u8, &str); 8] = [
     (INTERRUPTED, "ended by Ctrl-C"),
 ];
 
-/// First examples.
+/// The most important examples.
 pub(crate) const EXAMPLES: &str =
     "Examples:\n  mallow record python3 -c 'print(sorted(range(9)))'\n  mallow report";
 
-/// The table for `--help`.
+/// Returns the table for `--help`.
 pub(crate) fn help() -> String {
     let mut text = format!("{EXAMPLES}\n\nExit codes:\n");
     for (code, meaning) in TABLE {
@@ -56,7 +56,7 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// What commands that pass a status on end with when the program ended so. A shell does the same.
+/// Returns the exit code of a command that passes a status on. A shell does the same.
 pub(crate) fn of_program(exit: Exit) -> u8 {
     match exit {
         Exit::Status(status) => status as u8,
@@ -65,12 +65,12 @@ pub(crate) fn of_program(exit: Exit) -> u8 {
     }
 }
 
-/// What they end with when the program could not be started.
+/// Returns its exit code if the program could not be started.
 pub(crate) fn of_launch(error: &LaunchError) -> u8 {
     match error {
         LaunchError::CannotRun { cause, .. } if cause.kind() == ErrorKind::NotFound => NOT_FOUND,
         LaunchError::CannotRun { .. } => NOT_EXECUTABLE,
-        // The program would run; it is mallow that does not get into it.
+        // The program could run; mallow cannot record it.
         _ => OWN_FAILURE,
     }
 }

@@ -1,4 +1,4 @@
-//! `mallow export`: a profile as another tool's file.
+//! `mallow export`: writes a profile in another tool's format.
 
 use crate::args::AnyMeasure;
 use crate::request::Export;
@@ -39,7 +39,7 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
     }
 }
 
-/// Leaves out the frames that are not asked for.
+/// Removes the frames that are not requested.
 fn keep_frames(request: &Export, stacks: &mut Stacks) {
     let scripts = if request.is_native { ScriptFrames::LeftOut } else { ScriptFrames::All };
     scripts.keep_in(stacks);
@@ -76,7 +76,7 @@ fn of_cpu(request: &Export, document: &CpuFile) -> Result<u8, Failure> {
     })
 }
 
-/// Writes to where it was asked for.
+/// Writes to the requested destination.
 fn written(
     request: &Export,
     write: impl FnOnce(Packing, &mut dyn Write) -> std::io::Result<Vec<String>>,
@@ -91,7 +91,7 @@ fn written(
     Ok(exit_code::FINE)
 }
 
-/// The metric of a format that holds only one, or that it shows first; other formats do not ask.
+/// Returns the metric of a format that holds only one, or that it shows first; other formats ignore it.
 fn measure(request: &Export, profile: &Profile) -> Result<Measure, Failure> {
     if request.format == ExportFormat::Mallow {
         return Ok(Measure::Bytes);

@@ -19,11 +19,11 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-/// Which metric is drawn when none is asked for: the first that the file knows and that is not 0.
+/// The metric that is drawn by default: the first that the file has and that is not 0.
 const PREFERRED: [Measure; 5] =
     [Measure::Peak, Measure::Leaked, Measure::Bytes, Measure::Allocations, Measure::Temporary];
 
-/// Draws a profile, or two.
+/// Draws one profile, or two.
 pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
     let is_drawing = matches!(request.form, FlamegraphForm::Svg { .. });
     if is_drawing && request.output.file().is_none() && io::stdout().is_terminal() {
@@ -33,7 +33,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
         ));
     }
     let paths = std::iter::once(&request.file).chain(&request.other);
-    // Of two files a filter on stacks is held against both sides of what is one site.
+    // With two files, a filter on stacks is applied to both sides of a site.
     let (mut part, mut filter) = (request.part.clone(), request.filter.clone());
     if request.other.is_some() {
         filter.expression = part.filter.take_if(|filter| is_of_stacks(filter));
@@ -64,7 +64,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
                 .iter()
                 .map(|file| Drawn::of(&file.path, &file.profile, &file.warnings, &file.part))
                 .collect();
-            // What was live at a moment is asked for by that moment.
+            // The given moment implies what was live.
             let at = request.part.at.map(|_| AnyMeasure::Heap(Measure::Leaked));
             drawing(request, &filter, &sources, measure(request.measure.or(at), &heaps)?, request.shown)?
         }
@@ -73,7 +73,7 @@ pub(crate) fn run(request: &Flamegraph) -> Result<u8, Failure> {
                 .iter()
                 .map(|file| Drawn::of(&file.path, &file.profile, &file.warnings, &file.part))
                 .collect();
-            // The innermost frame is the answer, be it the allocator.
+            // The innermost frame is the answer, even if it is the allocator.
             let shown = match request.shown {
                 FrameVisibility::All => FrameVisibility::All,
                 _ => FrameVisibility::WithoutStart,
@@ -98,7 +98,7 @@ struct Drawn<'a, P: StackProfile> {
 }
 
 impl<'a, P: StackProfile> Drawn<'a, P> {
-    /// Warns of what was missing.
+    /// Warns about missing data.
     fn of(
         path: &'a Path,
         profile: &'a P,
@@ -145,7 +145,7 @@ fn drawing<P: StackProfile>(
     }
 }
 
-/// The metric that was asked for, or the one that says where time went.
+/// Returns the requested metric, or CPU time.
 fn metric_of_cpu(asked: Option<AnyMeasure>, files: &[Box<CpuFile>]) -> Result<CpuMetric, Failure> {
     let asked = match asked {
         Some(AnyMeasure::Heap(measure)) => {
@@ -158,7 +158,7 @@ fn metric_of_cpu(asked: Option<AnyMeasure>, files: &[Box<CpuFile>]) -> Result<Cp
     files.iter().try_fold(first, |metric, file| file.choose(Some(metric)))
 }
 
-/// The best metric that all files tell: of those that some file has any of, if there are such.
+/// Returns the best metric that all files have, preferably one that is not 0 in all of them.
 fn measure(asked: Option<AnyMeasure>, sources: &[Box<ProfileFile>]) -> Result<Measure, Failure> {
     let asked = match asked {
         Some(AnyMeasure::Cpu(metric)) => return Err(no_time(&sources[0].path, metric.word())),
@@ -174,7 +174,7 @@ fn measure(asked: Option<AnyMeasure>, sources: &[Box<ProfileFile>]) -> Result<Me
     choose(asked, order, &files)
 }
 
-/// What is counted, where its unit does not say it.
+/// Returns what is counted, if the unit does not say it.
 pub(crate) fn counted(metric: impl Metric) -> &'static str {
     match metric.unit() {
         Unit::Bytes | Unit::Nanoseconds => "",
@@ -182,7 +182,7 @@ pub(crate) fn counted(metric: impl Metric) -> &'static str {
     }
 }
 
-/// `Bytes live at the peak: sort`, the last word being the program.
+/// Formats `Bytes live at the peak: sort`; the last word is the program.
 fn heading<P: StackProfile>(by: MetricOf<P>, sources: &[Drawn<'_, P>]) -> String {
     let window = sources.first().and_then(|source| source.part?.window);
     let subject = match (by.subject().strip_suffix("at the end"), window) {
@@ -197,7 +197,7 @@ fn heading<P: StackProfile>(by: MetricOf<P>, sources: &[Drawn<'_, P>]) -> String
     }
 }
 
-/// `sort.1.mallow: 12.3 KiB`, or both files with what a width is; then which part of them is drawn.
+/// Formats `sort.1.mallow: 12.3 KiB`, or both files with what a width means; then which part of them is drawn.
 fn subtitle<P: StackProfile>(
     by: MetricOf<P>,
     filter: &Filter,

@@ -1,4 +1,5 @@
-//! What packages of mallow carry beside the binary, made from the command line's own description: completions for shells, and man pages.
+//! Generates the files that packages contain beside the binary, from the definition of the command line: completions
+//! for shells, and man pages.
 //!
 //! Nothing here is written by hand, so that neither can differ from `--help`.
 
@@ -9,7 +10,7 @@ use clap_mangen::Man;
 use mallow_query::Failure;
 use std::path::Path;
 
-/// Prints what completes mallow's words in a shell.
+/// Prints the completion script of a shell.
 pub(crate) fn completions(wanted: &LowCompletions) -> Result<u8, Failure> {
     let mut text = Vec::new();
     clap_complete::generate(wanted.shell, &mut LowArgs::command(), "mallow", &mut text);
@@ -17,7 +18,7 @@ pub(crate) fn completions(wanted: &LowCompletions) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// Writes a page for mallow and one for each command: `mallow.1`, `mallow-record.1`, `mallow-heap-diff.1`.
+/// Writes a man page for mallow and one for each command: `mallow.1`, `mallow-record.1`, `mallow-heap-diff.1`.
 pub(crate) fn man_pages(wanted: &LowManPages) -> Result<u8, Failure> {
     let mut command = LowArgs::command();
     command.build();
@@ -32,7 +33,7 @@ fn pages(command: &Command, folder: &Path) -> Result<(), Failure> {
     man.render(&mut page)
         .and_then(|()| mallow_files::replace(&path, &page))
         .map_err(|error| Failure::writing(&path, &error))?;
-    // A page that says which pages there are is no help beside them.
+    // A page that lists the pages is not needed beside them.
     let is_told = |below: &&Command| !below.is_hide_set() && below.get_name() != "help";
     command.get_subcommands().filter(is_told).try_for_each(|below| pages(below, folder))
 }

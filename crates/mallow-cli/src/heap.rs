@@ -1,4 +1,4 @@
-//! `mallow heap`: what lies in a managed heap, who retains it, and what changed.
+//! `mallow heap`: which objects are in a managed heap, what retains them, and what changed.
 
 mod capture;
 mod columns;
@@ -21,7 +21,7 @@ use mallow_view::Weight;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Does what was asked for.
+/// Executes what was requested.
 pub(crate) fn run(low: &LowHeap) -> Result<u8, Refusal> {
     columns::return_to_system();
     let done = match &low.command {
@@ -88,7 +88,7 @@ fn histogram(low: &LowHeapReport, file: &Path) -> Result<u8, Failure> {
     show(&output, json, || text::histogram(&page, low.rows.limit(), style))
 }
 
-/// Where the page, the document or the drawing goes.
+/// Returns the destination of the report, the document or the flame graph.
 fn destination(low: &LowHeapReport) -> Destination {
     let asked = low.form.output.clone();
     Destination::of(low.flamegraph.clone().or(asked.output), asked.force)
@@ -206,7 +206,7 @@ fn is_json(form: &LowForm<TextOrJson>) -> bool {
     form.form() == TextOrJson::Json
 }
 
-/// Writes the document if there is one, and the page otherwise.
+/// Writes the document if there is one, and the report otherwise.
 fn show(output: &Destination, json: Option<Value>, page: impl FnOnce() -> String) -> Result<u8, Failure> {
     match json {
         Some(document) => output.pretty_json(&document)?,

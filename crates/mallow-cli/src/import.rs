@@ -1,4 +1,4 @@
-//! `mallow import`: another tool's profile as a trace of ours, or an allocator's statistics in plain words.
+//! `mallow import`: converts another tool's profile into a trace, or explains an allocator's statistics.
 
 use crate::args::LowImport;
 use crate::busy::busy;
@@ -47,7 +47,7 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
     }
 }
 
-/// `NAME.mallow` in the current folder.
+/// Returns `NAME.mallow` in the current folder.
 fn beside(file: &Path) -> Result<PathBuf, Failure> {
     if file.as_os_str() == mallow_files::STREAM {
         return Err(Failure::new("what comes by stdin has no name, so name the trace with -o."));

@@ -54,7 +54,7 @@ fn main() -> ExitCode {
     let mut args = match args::LowArgs::parse_typed(&words) {
         Ok(args) => args,
         Err(error) => {
-            // A reader that has gone needs no help.
+            // If the reader has closed stdout, help is not needed.
             let _ = error.print();
             return ExitCode::from(args::exit_code_of(&error, &words));
         }
@@ -92,7 +92,7 @@ fn main() -> ExitCode {
         })
 }
 
-/// Does it. Only commands that pass a program's status on have codes of their own for what they cannot do.
+/// Executes a request. Only commands that pass on a program's status have separate codes for their own failures.
 fn run(request: Request) -> Result<u8, Refusal> {
     let plain = |done: Result<u8, Failure>| done.map_err(Refusal::of_input);
     match request {

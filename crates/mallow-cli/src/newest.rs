@@ -1,6 +1,6 @@
-//! The newest profiles of the current folder, for commands that are given no file.
+//! The newest profiles of the current folder, for commands without a file argument.
 //!
-//! What was taken is always said, so that nobody takes one profile for another.
+//! Their names are always printed, so that no profile is mistaken for another.
 
 use crate::args::LowCommand;
 use crate::output;
@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use std::{fs, io};
 
-/// How the names end that mallow gives: those of what allocated, and those of where time went.
+/// The endings of the names that mallow chooses: of heap profiles, and of CPU profiles.
 const ENDINGS: [&str; 2] = [".mallow", ".cpu.pb.gz"];
 
-/// Names the files of a command that was given none, and tells which they are.
+/// Adds the files to a command that has none, and prints their names.
 pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
     let file = match command {
         LowCommand::Report(low) => &mut low.file,
@@ -40,7 +40,7 @@ pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The newest profile, and before it the one of the same kind that is the next older.
+/// Returns the newest profile, preceded by the next older one of the same kind.
 fn newest_two(folder: &Path) -> Result<[PathBuf; 2], Failure> {
     let mut profiles = profiles(folder)?.into_iter();
     let after = profiles.next().ok_or_else(none)?;
@@ -60,7 +60,7 @@ fn none() -> Failure {
     ))
 }
 
-/// The names of all profiles in a folder, the newest first; of equally old ones the later name.
+/// Returns the names of all profiles in a folder, the newest first; of the same age, the later name first.
 fn profiles(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     let unread = |error: io::Error| {
         Failure::new(format!("cannot look for a profile in this folder: {}.", mallow_query::reason(&error)))
@@ -69,7 +69,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     for entry in fs::read_dir(folder).map_err(unread)? {
         let entry = entry.map_err(unread)?;
         let name = PathBuf::from(entry.file_name());
-        // Behind a link stands a profile too. What has gone meanwhile, or may not be looked at, is none.
+        // A link to a profile counts. A file that has disappeared, or that must not be read, does not.
         let Some(metadata) = ending(&name).and_then(|_| fs::metadata(entry.path()).ok()) else { continue };
         if let (true, Ok(changed)) = (metadata.is_file(), metadata.modified()) {
             found.push((changed, name));
@@ -79,7 +79,7 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(found.into_iter().map(|(_, name)| name).collect())
 }
 
-/// How a profile's name ends. What begins with a dot is not there yet, or hidden by whoever named it.
+/// Returns the ending of a profile's name. A file whose name begins with a dot is incomplete, or was hidden by a user.
 fn ending(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy();
     ENDINGS.into_iter().find(|ending| name.ends_with(ending) && !name.starts_with('.'))
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Files by their names, the first the oldest.
+    /// Creates files with these names, the oldest first.
     fn folder(names: &[&str]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
         for (at, name) in names.iter().enumerate() {

@@ -1,6 +1,7 @@
-//! `mallow open`: a profile in a page of the browser, which fetches it from here.
+//! `mallow open`: shows a profile on a web page, which fetches it from this process.
 //!
-//! Nothing but this machine is asked by mallow: the page is the browser's to load, and the profile goes to whoever has been told its address, once.
+//! mallow itself contacts only this machine: the browser loads the page, and the profile is sent once, to whoever
+//! knows its address.
 
 mod once;
 
@@ -17,11 +18,11 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use std::net::{Ipv4Addr, TcpListener};
 use std::process::{Command, Stdio};
 
-/// The only port of this machine that Perfetto's page may ask.
+/// The only local port that Perfetto's page may access.
 const PERFETTO_PORT: u16 = 9001;
 
 impl Viewer {
-    /// The page's origin: who else asks gets nothing.
+    /// The origin of the page: requests from any other get nothing.
     fn origin(self) -> &'static str {
         match self {
             Viewer::Firefox => "https://profiler.firefox.com",
@@ -30,13 +31,13 @@ impl Viewer {
         }
     }
 
-    /// The page's address, with that of the profile in it.
+    /// Returns the page's address, which contains that of the profile.
     fn page(self, profile: &str) -> String {
         let origin = self.origin();
         match self {
             Viewer::Firefox => format!("{origin}/from-url/{}", in_url(profile.as_bytes(), b"")),
             Viewer::Speedscope => format!("{origin}/#profileURL={}", in_url(profile.as_bytes(), b"")),
-            // It takes the address as it is.
+            // It uses the address unchanged.
             Viewer::Perfetto => format!("{origin}/#!/?url={profile}"),
         }
     }
@@ -50,7 +51,7 @@ impl Viewer {
     }
 }
 
-/// Offers the profile, tells the browser, and waits until it was fetched.
+/// Serves the profile, starts the browser, and waits until it was fetched.
 pub(crate) fn run(open: Open) -> Result<u8, Failure> {
     let (viewer, is_shown) = (open.viewer, !open.no_browser && has_screen());
     let profile = exported(viewer, open.export)?;
@@ -73,19 +74,19 @@ pub(crate) fn run(open: Open) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// Has the desktop's own command open a page; false where there is none. It goes on beside us.
+/// Opens a page with the desktop's own command; returns false if there is none. The command continues in the background.
 fn shown(page: &str) -> bool {
     let mut browser = Command::new("xdg-open");
     browser.arg(page).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     browser.spawn().is_ok()
 }
 
-/// Whether a browser could be seen by whoever waits here.
+/// Returns whether a browser would be visible to the user.
 fn has_screen() -> bool {
     ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(|name| std::env::var_os(name).is_some())
 }
 
-/// The profile as the page reads it. It lies in a file of ours for a moment, and is gone before it is offered.
+/// Returns the profile in the page's format. It is in a temporary file for a moment, which is deleted before the profile is served.
 fn exported(viewer: Viewer, mut export: Export) -> Result<Vec<u8>, Failure> {
     if viewer == Viewer::Perfetto && is_of_memory(&export.file)? {
         return Err(Failure::new(format!(

@@ -1,4 +1,4 @@
-//! Opens profiles, and says so where that takes long.
+//! Opens profiles, with a message if that takes long.
 
 use crate::busy::busy;
 use mallow_profile::ReallocAttribution;

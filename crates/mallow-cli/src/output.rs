@@ -1,4 +1,4 @@
-//! Where text goes: results to stdout, everything else to stderr.
+//! Output: results to stdout, everything else to stderr.
 //!
 //! A reader that closes its end early, such as `head`, has what it wanted; that is not an error. A full disk is one.
 
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a result to stdout.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
-    // `Stdout` would search everything for ends of lines, which a document of half a gigabyte does not have.
+    // `Stdout` would search the whole text for line breaks; a document of half a gigabyte has none.
     let file = |stdout: io::StdoutLock<'_>| stdout.as_fd().try_clone_to_owned().map(File::from);
     let written = file(io::stdout().lock()).and_then(|file| {
         let mut out = BufWriter::new(file);
@@ -24,7 +24,7 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     }
 }
 
-/// Makes a file that only its owner can read; over an existing one only if forced.
+/// Creates a file that only its owner can read; overwrites an existing one only if forced.
 pub(crate) fn create(path: &Path, force: bool) -> Result<File, Failure> {
     let made = if force { mallow_files::overwrite(path) } else { mallow_files::create_new(path) };
     made.map_err(|error| match error.kind() {
@@ -35,15 +35,15 @@ pub(crate) fn create(path: &Path, force: bool) -> Result<File, Failure> {
     })
 }
 
-/// Writes a result to a file made by [`create`].
+/// Writes a result to a file that [`create`] made.
 pub(crate) fn to_file(path: &Path, file: &mut File, text: &str) -> Result<(), Failure> {
     file.write_all(text.as_bytes()).map_err(|error| Failure::writing(path, &error))
 }
 
-/// What `--quiet` said.
+/// Whether `--quiet` was given.
 static IS_QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Nothing is said from now on but warnings and what went wrong.
+/// From now on, only warnings and errors are printed.
 pub(crate) fn be_quiet() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
@@ -52,31 +52,31 @@ pub(crate) fn is_quiet() -> bool {
     IS_QUIET.load(Ordering::Relaxed)
 }
 
-/// Tells what is no news to whoever is sure: a summary, where a result lies, what to do next.
+/// Prints what an experienced user does not need: a summary, where a result is, what to do next.
 pub(crate) fn inform(text: &str) {
     if !is_quiet() {
         tell(text);
     }
 }
 
-/// Tells what became of a file that was tried for names.
+/// Prints what happened to a file that was tried for names.
 pub(crate) fn tried(path: &Path, outcome: &str) {
     tell(&format!("mallow: tried {}: {outcome}\n", mallow_text::printable(&path.to_string_lossy())));
 }
 
-/// Tells people something beside the result. Nobody can be told that stderr is closed.
+/// Prints something beside the result. If stderr is closed, nothing can be done.
 pub(crate) fn tell(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Tells what is worth knowing and nobody's fault, one line each.
+/// Prints notes, one line each.
 pub(crate) fn note(sentences: &[String]) {
     for sentence in sentences {
         inform(&format!("mallow: note: {sentence}\n"));
     }
 }
 
-/// Warns, one line each.
+/// Prints warnings, one line each.
 pub(crate) fn warn(sentences: &[String]) {
     for sentence in sentences {
         tell(&format!("mallow: warning: {sentence}\n"));

@@ -1,6 +1,6 @@
-//! Pages of text on a terminal, a screen at a time.
+//! Shows pages of text on a terminal, one screen at a time.
 //!
-//! What goes anywhere else than to a terminal is read by a program, and must never wait for a key.
+//! Output that does not go to a terminal is read by a program, and must never wait for a key.
 
 use crate::{output, words};
 use mallow_query::Failure;
@@ -13,37 +13,37 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// Ends by itself after a page that fits the screen, leaves the page there, and shows colours: `git` asks the same of it.
+/// Exit at once if the page fits on the screen, leave the page there, and show colours: the same options that `git` sets.
 const LESS: &str = "FRX";
 
-/// What `--no-pager` said.
+/// Whether `--no-pager` was given.
 static IS_UNWANTED: AtomicBool = AtomicBool::new(false);
 
-/// No page is shown by a pager from now on.
+/// From now on, no page is shown by a pager.
 pub(crate) fn turn_off() {
     IS_UNWANTED.store(true, Ordering::Relaxed);
 }
 
-/// What the user's settings say, if anything.
+/// The command in the user's settings, if any.
 static COMMAND: OnceLock<String> = OnceLock::new();
 
-/// Pages are shown by this command from now on; by none if it is empty. Only the first call counts.
+/// From now on, pages are shown by this command; if it is empty, without a pager. Only the first call counts.
 pub(crate) fn use_command(command: String) {
     let _ = COMMAND.set(command);
 }
 
-/// Writes a page to stdout, through a pager where people look at it.
+/// Writes a page to stdout, on a terminal through a pager.
 pub(crate) fn show(page: &str) -> Result<(), Failure> {
     let is_looked_at = stdout().is_terminal() && var_os("TERM").is_some_and(|term| term != "dumb");
     let is_wanted = is_looked_at && !IS_UNWANTED.load(Ordering::Relaxed);
-    // One that is not installed is no reason to show nothing.
+    // A pager that is not installed must not suppress the page.
     match is_wanted.then(command).flatten().and_then(|mut command| command.spawn().ok()) {
         Some(pager) => fill(pager, page),
         None => output::to_stdout(|out| out.write_all(page.as_bytes())),
     }
 }
 
-/// What `MALLOW_PAGER` or the user's own file says, else `PAGER`, else less; an empty one is none.
+/// Returns the command of `MALLOW_PAGER` or the user's own file, else PAGER, else less; `None` if it is empty.
 fn command() -> Option<Command> {
     let asked = COMMAND.get().map(OsString::from).or_else(|| var_os("PAGER"));
     let words: Vec<OsString> = match asked {
@@ -60,10 +60,10 @@ fn command() -> Option<Command> {
 }
 
 fn fill(mut pager: Child, page: &str) -> Result<(), Failure> {
-    // Ctrl-C is for the pager, which stops searching by it; if it ended us, two would read the keys.
+    // Ctrl-C belongs to the pager, which stops a search by it; if it ended this process, the shell and the pager would both read the keys.
     let _ = flag::register(SIGINT, Arc::new(AtomicBool::new(false)));
     if let Some(mut input) = pager.stdin.take() {
-        // Whoever has seen enough leaves before the end.
+        // The user may quit before the end.
         let _ = input.write_all(page.as_bytes());
     }
     pager.wait()?;

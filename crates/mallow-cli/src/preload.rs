@@ -1,5 +1,5 @@
-//! The libraries that enter the profiled program, and the program that starts timed ones. They travel inside the binary, so that nobody sets a
-//! path.
+//! The libraries that are loaded into the profiled program, and the program that starts timed ones. They are embedded
+//! in the binary, so that no path has to be set.
 
 /// `libmallow_preload.so`, as the build script built it.
 pub(crate) const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libmallow_preload.so"));

@@ -1,4 +1,4 @@
-//! `mallow record`: run a command, keep everything, show a summary.
+//! `mallow record`: runs a command, records everything, prints a summary.
 
 use crate::busy::busy;
 use crate::destination::NewFile;
@@ -12,11 +12,11 @@ use mallow_view::{ScriptFrames, Summary};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// Has all names looked up when the command has ended: how many of them are found before is a matter of time, which whoever counts
-/// what mallow itself does cannot have.
+/// Looks all names up after the command has exited. Otherwise, how many are found earlier is a matter of timing,
+/// which would disturb measurements of mallow itself.
 const AT_END_VARIABLE: &str = "MALLOW_SYMBOLS_AT_END";
 
-/// Records a command. What people see is made from what the collector holds, which is what the trace holds.
+/// Records a command. The summary is made from the collector's data, which equals the trace.
 pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     if record.output.as_ref().is_some_and(NewFile::is_stdout) {
         let why = "a trace is read again when the program has ended, so it cannot go to stdout; name a file with -o.";
@@ -58,7 +58,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     let mut profile = outcome.profile.take().unwrap_or_default();
     #[cfg(debug_assertions)]
     held_against_the_trace(&profile, &outcome.trace);
-    // As whoever opens the trace does with one that says what it lacks.
+    // The same warning as when the incomplete trace is opened.
     if !outcome.complete {
         let mut names = Names::new();
         names.complete(&mut profile.stacks);
@@ -76,7 +76,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }
 
-/// Says where the trace will be, which whoever waits wants to know. A script has no use for it, so it is said on a terminal alone.
+/// Prints where the trace will be, for a waiting user. A script does not need it, so it is printed only on a terminal.
 fn started(pid: u32, trace: &Path) {
     output::inform(&format!("recording {pid} → {}\n", shown(trace)));
 }
@@ -85,7 +85,7 @@ fn shown(trace: &Path) -> String {
     trace.strip_prefix(".").unwrap_or(trace).display().to_string()
 }
 
-/// Every test that records is a test of this: a reader of the trace finds what the summary is made from.
+/// Checks that a reader of the trace finds what the summary is made from; so every test that records checks it.
 #[cfg(debug_assertions)]
 fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &Path) {
     use mallow_profile::ReallocAttribution;

@@ -1,4 +1,4 @@
-//! Why a command came to nothing, with the exit code that says so.
+//! Why a command failed, with its exit code.
 
 use crate::exit_code;
 use mallow_collect::CollectError;
@@ -6,7 +6,7 @@ use mallow_launch::LaunchError;
 use mallow_perf::PerfError;
 use mallow_query::Failure;
 
-/// A sentence and a code.
+/// A message and an exit code.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     pub(crate) failure: Failure,
@@ -14,13 +14,13 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
-    /// Of a command that passes no status on.
+    /// Returns the refusal of a command that does not pass on a status.
     pub(crate) fn of_input(failure: Failure) -> Refusal {
         Refusal { failure, code: exit_code::BAD_INPUT }
     }
 }
 
-/// Of a command that passes a status on: there is none, and none that a program might have meant may take its place.
+/// For a command that passes on a status: there is none, and the code must not be one that a program might have used.
 impl From<Failure> for Refusal {
     fn from(failure: Failure) -> Refusal {
         Refusal { failure, code: exit_code::OWN_FAILURE }

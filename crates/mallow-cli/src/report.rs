@@ -1,4 +1,4 @@
-//! `mallow report`: a profile as tables, trees or JSON.
+//! `mallow report`: shows a profile as tables, trees or JSON.
 
 mod cpu;
 mod request;
@@ -15,7 +15,7 @@ use mallow_text::report::leaks::freed_at_end;
 use mallow_text::{Style, events, report};
 use mallow_view::{Measure, annotated};
 
-/// Slices of a time line in JSON.
+/// The number of slices of a time line in JSON.
 const JSON_SLICES: usize = 100;
 
 /// Shows a profile.
@@ -51,7 +51,7 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// The lines of a function with what they allocated.
+/// Shows the lines of a function with what they allocated.
 fn annotate(report: &Report<'_>, wanted: &str, output: &Destination) -> Result<u8, Failure> {
     crate::output::warn(&report.document.warnings);
     let document = &report.document;

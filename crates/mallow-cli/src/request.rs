@@ -1,4 +1,4 @@
-//! What the command line means: the second of two steps, after [`crate::args`].
+//! Interprets the command line: the second of two steps, after [`crate::args`].
 
 use crate::report::ReportCommand;
 
@@ -19,7 +19,7 @@ use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// One thing to do.
+/// A request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Request {
     Record(Record),
@@ -32,9 +32,9 @@ pub(crate) enum Request {
     Export(Export),
     Check(Check),
     #[cfg(feature = "soak")]
-    /// Its words mean something only together with the environment, so they are read where it is at hand.
+    /// Its arguments depend on the environment, so they are interpreted in [`crate::soak`].
     Soak(Box<crate::args::LowSoak>),
-    /// Its words become a plan where commands can be run.
+    /// Its arguments become a plan where commands can be run.
     Bench(Box<crate::args::LowBench>),
     GcLog(LowGcLog),
     Heap(LowHeap),
@@ -51,7 +51,7 @@ pub(crate) enum Request {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Record {
     pub(crate) command: Vec<OsString>,
-    /// None for `APP.PID.mallow` in the current folder.
+    /// `None` for `APP.PID.mallow` in the current folder.
     pub(crate) output: Option<NewFile>,
     pub(crate) summary_only: bool,
     pub(crate) python_objects: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Stat {
     pub(crate) command_lines: CommandLines,
     pub(crate) runs: u32,
     pub(crate) json: bool,
-    /// None for stderr, and for stdout in JSON.
+    /// `None` for stderr, and for stdout in JSON.
     pub(crate) output: Option<NewFile>,
 }
 
@@ -75,9 +75,9 @@ pub(crate) struct Stat {
 pub(crate) struct Flamegraph {
     pub(crate) file: PathBuf,
     pub(crate) other: Option<PathBuf>,
-    /// Which of the processes; none for all.
+    /// The process; `None` for all.
     pub(crate) process: Option<ProcessChoice>,
-    /// None for the first that the files know.
+    /// `None` for the first that the files have.
     pub(crate) measure: Option<AnyMeasure>,
     pub(crate) form: FlamegraphForm,
     pub(crate) output: Destination,
@@ -85,11 +85,11 @@ pub(crate) struct Flamegraph {
     /// Whether lines of scripts are drawn, and the interpreter around them.
     pub(crate) scripts: ScriptFrames,
     pub(crate) filter: Filter,
-    /// Which part of the file, or of both.
+    /// The part of the file, or of both.
     pub(crate) part: PartRequest,
 }
 
-/// Drawn or as text.
+/// The format: drawn or as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FlamegraphForm {
     Svg { icicle: bool, title: Option<String>, unfold: bool },
@@ -100,23 +100,23 @@ pub(crate) enum FlamegraphForm {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Export {
     pub(crate) file: PathBuf,
-    /// Which of the processes; none for all.
+    /// The process; `None` for all.
     pub(crate) process: Option<ProcessChoice>,
     /// Without the frames of scripts.
     pub(crate) is_native: bool,
-    /// With functions that were compiled into others.
+    /// With inlined functions.
     pub(crate) has_inlined: bool,
     /// Without arguments, folders and the machine.
     pub(crate) is_redacted: bool,
-    /// Which part of it.
+    /// The part of it.
     pub(crate) part: PartRequest,
     pub(crate) format: ExportFormat,
     pub(crate) output: Destination,
-    /// None for bytes, or else the first that the file knows.
+    /// `None` for bytes, or else the first that the file has.
     pub(crate) measure: Option<AnyMeasure>,
 }
 
-/// Of arguments that name their files: [`crate::newest::name_files`] sees to those that named none.
+/// Files must be named: [`crate::newest::name_files`] adds those that were not.
 impl From<LowArgs> for Request {
     fn from(args: LowArgs) -> Self {
         match args.command {
@@ -212,7 +212,7 @@ impl From<LowExport> for Export {
 pub(crate) struct Open {
     pub(crate) viewer: Viewer,
     pub(crate) no_browser: bool,
-    /// What is offered; in which form and where to is for whoever offers it.
+    /// What is served; its format and destination are decided elsewhere.
     pub(crate) export: Export,
 }
 

@@ -1,4 +1,4 @@
-//! Command lines and what they mean.
+//! Command lines and their interpretation.
 
 use super::*;
 use crate::args::AnySort;
@@ -59,7 +59,7 @@ fn a_command_needs_no_dashes_before_it() {
     }
 }
 
-/// A flag that does not exist is nearly always a slip, and never a file's name.
+/// A flag that does not exist is nearly always a typo, and never a file's name.
 #[test]
 fn an_unknown_flag_is_not_offered_as_a_value() {
     for line in ["report f --leaks", "record -r 3 -- ls", "stat -n 3 ls", "check --frob"] {
@@ -119,7 +119,7 @@ fn what_is_missing_is_refused() {
     }
 }
 
-/// One idea has one word, and scripts that know the words from before go on to work.
+/// Old words mean the same as the new ones, so that scripts with the old ones still work.
 #[test]
 fn words_from_before_mean_what_the_one_word_means() {
     for (old, new) in [
@@ -144,7 +144,7 @@ fn words_from_before_mean_what_the_one_word_means() {
         assert_eq!(request(old), request(new));
         assert!(request(new).is_ok(), "{new}");
     }
-    // Of a processor's time, it chose the figure of functions where nothing chose another view.
+    // For CPU time, it selected the metric of functions if no other view was selected.
     for view in ["--functions", "--tree", "--threads", "--timeline"] {
         let typed = |flag: &str| match request(&format!("report f {view} {flag} blocked")) {
             Ok(Request::Report(report)) => {
@@ -159,7 +159,7 @@ fn words_from_before_mean_what_the_one_word_means() {
     }
 }
 
-/// Old words are for scripts, and nobody has to read of them.
+/// Old words are for scripts, and are not in the help.
 #[test]
 fn help_has_one_word_for_one_idea() {
     fn of_each(command: &mut clap::Command) {
@@ -252,7 +252,7 @@ fn a_flame_graph_takes_one_or_two_files() {
     assert!(request("flamegraph f --force").is_err());
 }
 
-/// What README showed before words became one, and what stands in people's scripts since.
+/// Command lines from earlier versions of README, which people's scripts may contain.
 #[test]
 fn command_lines_of_old_go_on_to_work() {
     for line in [

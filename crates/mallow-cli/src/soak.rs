@@ -27,7 +27,7 @@ use std::io::IsTerminal;
 use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 
-/// Soaks a server, or judges what another soak wrote.
+/// Soaks a server, or judges the samples of another soak.
 pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
     let before = match &low.limits.baseline {
         Some(path) => {
@@ -45,7 +45,7 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
         return show(low, report, before, None);
     }
     outputs::check(&low.shown)?;
-    // Gone with us, and only passed through: who the server runs as has a folder of its own in it.
+    // Deleted with this process, and only traversed: the server's user has a folder of its own in it.
     let temporary = temporary_folder()?;
     let variable = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let Plan { mut options, settings, notes } = plan(low, &variable)?;
@@ -63,7 +63,7 @@ pub(crate) fn run(low: &LowSoak) -> Result<u8, Failure> {
     show(low, report, before, Some(&settings))
 }
 
-/// The older server, soaked in the same way.
+/// Soaks the older server in the same way.
 fn other(options: &SoakOptions, command: &str) -> Result<(Side, String), Failure> {
     let Some(words) = words::of_command(command) else {
         return Err(Failure::new(
@@ -98,7 +98,7 @@ fn soaked(options: &SoakOptions) -> Result<SoakReport, Failure> {
     Ok(result?)
 }
 
-/// Compares, writes what was asked for, and gives the exit code.
+/// Compares, writes the requested outputs, and returns the exit code.
 fn show(
     low: &LowSoak,
     mut report: SoakReport,
@@ -107,7 +107,7 @@ fn show(
 ) -> Result<u8, Failure> {
     if let Some((before, name)) = before {
         let after = Side::of(&report);
-        // Growth that the older one had not is growth, however little: half of what a leak begins with is beyond noise.
+        // Growth that the older server did not have counts even if it is small: half of the leak threshold is beyond noise.
         let least = rules(low)?.heap_per_request_min / 2.0;
         report.comparison = Some(compare(&before, &after, &name, least));
     }
@@ -125,7 +125,7 @@ fn show(
     Ok(outcome(&report, &low.limits.fail_on).exit_code())
 }
 
-/// What grew on the managed heap, if snapshots of it were taken.
+/// Returns what grew on the managed heap, if snapshots were taken.
 fn held(report: &mut SoakReport) -> Vec<HeldRow> {
     let Some(snapshots) = &report.snapshots else { return Vec::new() };
     let rows = HeapFile::open(&snapshots.before)

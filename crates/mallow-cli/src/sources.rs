@@ -1,7 +1,7 @@
-//! Where source files are from here: paths in reports that a terminal, an editor or a person can open.
+//! Paths of source files in reports that a terminal, an editor or a person can open.
 //!
-//! A compiler writes down where a file was. Where it is still there, below the current folder, its path from here is shown, and on a terminal that can, the place
-//! is a link. Whether a file is there is looked up once.
+//! A compiler stores the path of a file. If the file still exists below the current folder, its path relative to that
+//! folder is shown, and on a terminal that supports it the place is a link. Whether a file exists is checked once.
 
 use crate::terminal;
 use mallow_view::{name_sources_by, telling_path};
@@ -11,26 +11,26 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use supports_hyperlinks::Stream;
 
-/// What is known of the files that were shown.
+/// The files that were shown.
 #[derive(Debug, Default)]
 struct SourceFiles {
-    /// By the path that a compiler wrote down: the path from here.
+    /// Paths relative to the current folder, by the path that a compiler stored.
     names: BTreeMap<String, Option<String>>,
-    /// By what is shown: the file; none where it may be one of several.
+    /// Files, by the text that is shown; `None` if it may be one of several.
     files: BTreeMap<String, Option<PathBuf>>,
 }
 
 static KNOWN: Mutex<SourceFiles> = Mutex::new(SourceFiles { names: BTreeMap::new(), files: BTreeMap::new() });
 
-/// The current folder, as the system and as the shell call it: compilers write down either.
+/// The current folder, as the system and as the shell name it: compilers store either.
 static FOLDERS: OnceLock<Vec<PathBuf>> = OnceLock::new();
 
-/// Has paths shown so from now on.
+/// From now on, relative paths are shown.
 pub(crate) fn show_from_here() {
     name_sources_by(named);
 }
 
-/// Looks for the folder when the first path is shown: most commands show none.
+/// Returns the current folder. It is looked up when the first path is shown: most commands show none.
 fn folders() -> &'static [PathBuf] {
     FOLDERS.get_or_init(|| {
         let here = std::env::current_dir().ok().filter(|here| here.parent().is_some());
@@ -61,7 +61,7 @@ fn named(path: &str) -> Option<String> {
     name
 }
 
-/// The path of a file below one of the folders, which are all the current one.
+/// Returns the path of a file relative to one of the folders, which are all names of the current one.
 fn from_here(path: &str, folders: &[PathBuf]) -> Option<String> {
     let path = Path::new(path);
     let below = folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
@@ -71,12 +71,12 @@ fn from_here(path: &str, folders: &[PathBuf]) -> Option<String> {
     is_there.then_some(below).filter(|_| is_below)?.to_str().map(str::to_owned)
 }
 
-/// A page with its places as links, where whoever looks at stdout can follow them.
+/// Returns a page with its places as links, if stdout supports them.
 pub(crate) fn linked(page: &str) -> String {
     linked_if(terminal::has_links(Stream::Stdout, &std::io::stdout()), page)
 }
 
-/// The same of what goes to stderr.
+/// Returns the same for stderr.
 pub(crate) fn linked_on_stderr(page: &str) -> String {
     linked_if(terminal::has_links(Stream::Stderr, &std::io::stderr()), page)
 }
@@ -89,7 +89,7 @@ fn linked_if(is_wanted: bool, page: &str) -> String {
     page.split_inclusive('\n').map(|line| with_links(line, &known.files)).collect()
 }
 
-/// A line of a page, in which `(src/reader.rs:12)` is a link to that file.
+/// Returns a line of a page in which `(src/reader.rs:12)` is a link to that file.
 fn with_links(line: &str, files: &BTreeMap<String, Option<PathBuf>>) -> String {
     let mut text = String::new();
     let mut rest = line;
@@ -115,7 +115,7 @@ fn with_links(line: &str, files: &BTreeMap<String, Option<PathBuf>>) -> String {
     text + rest
 }
 
-/// A text as a URL has it; `also` are bytes that stay beside letters, digits and `-._~`.
+/// Percent-encodes a text for a URL; `also` are bytes that stay unchanged, in addition to letters, digits and `-._~`.
 pub(crate) fn in_url(text: &[u8], also: &[u8]) -> String {
     let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte) || also.contains(byte);
     let written =

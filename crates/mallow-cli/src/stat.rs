@@ -1,4 +1,4 @@
-//! `mallow stat`: run a command once or several times, count, keep nothing.
+//! `mallow stat`: runs a command once or several times, counts, and stores nothing.
 
 use crate::refusal::Refusal;
 use crate::request::Stat;
@@ -18,12 +18,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Counts a command's allocations.
 pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     let interrupted = watch_interrupts()?;
-    // Before the first run, so that nobody waits for a result that cannot be written.
+    // Before the first run, so that a result that cannot be written is refused at once.
     let place = stat.output.as_ref().filter(|file| !file.is_stdout());
     let mut file = place.map(|file| output::create(&file.path, file.force)).transpose()?;
     let outcomes =
         measure(&stat, &interrupted).map_err(|error| pointed(error.into(), &stat)).inspect_err(|_| {
-            // No half file: this one was made above and holds nothing. What was there before is not ours to remove.
+            // Leave no incomplete file: this one was created above and is empty. An existing file must not be removed.
             if let Some(made) = place.filter(|made| !made.force) {
                 let _ = std::fs::remove_file(&made.path);
             }
@@ -43,7 +43,7 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     Ok(code.unwrap_or(exit_code::FINE))
 }
 
-/// A program of several words is no program, but one of the commands that somebody wants to have compared.
+/// A program name of several words is probably one of several commands that the user wants to compare.
 fn pointed(refusal: Refusal, stat: &Stat) -> Refusal {
     let words: Vec<_> = stat.command.iter().map(|word| word.to_string_lossy()).collect();
     let are_lines = words.len() > 1 && words.iter().all(|word| word.contains(' '));
@@ -59,12 +59,12 @@ fn pointed(refusal: Refusal, stat: &Stat) -> Refusal {
     Refusal { failure: Failure::new(sentence), ..refusal }
 }
 
-/// Lets Ctrl-C end the program and not mallow, which has a result to show; the second one ends mallow.
+/// Makes Ctrl-C end the program and not mallow, which has a result to show; a second one ends mallow.
 fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
-    // What we were told to ignore, the program is to ignore as well.
+    // Signals that this process ignores are ignored by the program as well.
     for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !mallow_launch::is_ignored(*signal)) {
-        // In this order: the second signal must see what the first has set.
+        // In this order: the second signal must see what the first one has set.
         flag::register_conditional_shutdown(
             signal,
             i32::from(exit_code::INTERRUPTED),
@@ -75,7 +75,7 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-/// One run after the other; none after one that Ctrl-C ended.
+/// Runs the command repeatedly; stops after a run that Ctrl-C ended.
 fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, CollectError> {
     let spawn = mallow_launch::SpawnOptions::default();
     let options = StatOptions {
@@ -94,7 +94,7 @@ fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Co
     Ok(outcomes)
 }
 
-/// What the reader should know, and below it what is worth knowing.
+/// Returns warnings, followed by notes.
 fn all_sentences(outcome: &StatOutcome) -> Vec<String> {
     outcome.warnings.iter().chain(&outcome.notes).cloned().collect()
 }

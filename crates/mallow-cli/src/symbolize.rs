@@ -1,4 +1,4 @@
-//! `mallow symbolize`: names for addresses that had none when the program ran.
+//! `mallow symbolize`: adds names for addresses that had none when the program ran.
 
 use crate::args::LowSymbolize;
 use crate::busy::busy;

@@ -1,4 +1,4 @@
-//! How a stream of this process shows text: its width, and whether it has colours.
+//! The text style of a stream of this process: its width, and whether it has colours.
 
 use clap::ColorChoice;
 use mallow_text::{Style, WIDTH_DEFAULT};
@@ -8,23 +8,23 @@ use std::os::fd::AsFd;
 use std::sync::OnceLock;
 use supports_hyperlinks::Stream;
 
-/// Narrower, and metrics have no room.
+/// In fewer columns metrics do not fit.
 const WIDTH_MIN: usize = 60;
-/// Wider, and a line is hard to follow; `--width` may ask for more.
+/// Longer lines are hard to follow; `--width` may request more.
 const WIDTH_MAX: usize = 160;
 
-/// What `--width` said.
+/// The value of `--width`.
 static WIDTH: OnceLock<usize> = OnceLock::new();
 
-/// What `--color` said.
+/// The value of `--color`.
 static COLOUR: OnceLock<ColorChoice> = OnceLock::new();
 
-/// Returns whether text has colours; only the first call counts.
+/// Sets whether text has colours; only the first call counts.
 pub(crate) fn set_colour(choice: ColorChoice) {
     let _ = COLOUR.set(choice);
 }
 
-/// Columns of a line whatever the terminal or `COLUMNS` says; only the first call counts.
+/// Sets the columns of a line, regardless of the terminal and `COLUMNS`; only the first call counts.
 pub(crate) fn set_width(columns: usize) {
     let _ = WIDTH.set(columns);
 }
@@ -33,7 +33,8 @@ fn set(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// `NO_COLOR` is obeyed as <https://no-color.org> defines it, `CLICOLOR_FORCE` as <https://bixense.com/clicolors> does, and what was typed before both.
+/// `NO_COLOR` is interpreted as <https://no-color.org> defines it, `CLICOLOR_FORCE` as
+/// <https://bixense.com/clicolors> does; the command line takes precedence over both.
 fn has_colour(is_terminal: bool) -> bool {
     match COLOUR.get().copied().unwrap_or(ColorChoice::Auto) {
         ColorChoice::Always => true,
@@ -44,7 +45,7 @@ fn has_colour(is_terminal: bool) -> bool {
     }
 }
 
-/// Whether places in text can be links. What has no colour because somebody said so has none of these either; who wants them anywhere sets FORCE_HYPERLINK.
+/// Returns whether places in text can be links. If colours were turned off, links are too; FORCE_HYPERLINK turns them on everywhere.
 pub(crate) fn has_links(stream: Stream, open: &impl IsTerminal) -> bool {
     let is_refused = match COLOUR.get().copied().unwrap_or(ColorChoice::Auto) {
         ColorChoice::Always => false,
@@ -60,15 +61,15 @@ fn asked_width() -> Option<usize> {
     WIDTH.get().copied().or_else(from_environment)
 }
 
-/// The style of what is no terminal.
+/// Returns the style of output that does not go to a terminal.
 pub(crate) fn style_of_file() -> Style {
-    // A pager or an editor can show lines of any length, and a script wants the name.
+    // A pager or an editor can show lines of any length, and a script needs the whole name.
     let asked = asked_width();
     let width = asked.map_or(WIDTH_DEFAULT, |columns| columns.max(WIDTH_MIN));
     Style { colour: has_colour(false), width, whole_names: asked.is_none() }
 }
 
-/// The style of an open stream.
+/// Returns the style of an open stream.
 pub(crate) fn style(stream: &(impl IsTerminal + AsFd)) -> Style {
     if !stream.is_terminal() {
         return style_of_file();

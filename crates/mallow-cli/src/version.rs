@@ -1,6 +1,6 @@
-//! `mallow version`: what a report of a fault has to name.
+//! `mallow version`: what a bug report has to contain.
 //!
-//! Nothing of it may change from one build of a commit to the next, so there is no date.
+//! It must be the same for every build of a commit, so it has no date.
 
 use crate::args::{LowVersion, TextOrJson};
 use crate::destination::Destination;
@@ -10,9 +10,9 @@ use mallow_profile::COUNTING_VERSION;
 use mallow_query::Failure;
 use mallow_trace::TRACE_VERSION;
 
-/// For `--version`: the version, and where it is known the commit.
+/// For `--version`: the version, and if it is known the commit.
 pub(crate) const LINE: &str = env!("MALLOW_VERSION");
-/// What was checked out, in 40 digits; empty where nobody knows.
+/// The commit that was checked out, in 40 digits; empty if it is not known.
 const COMMIT: &str = env!("MALLOW_COMMIT");
 const TARGET: &str = env!("MALLOW_TARGET");
 const FEATURES: &[&str] = match (cfg!(feature = "open"), cfg!(feature = "soak")) {
@@ -22,7 +22,7 @@ const FEATURES: &[&str] = match (cfg!(feature = "open"), cfg!(feature = "soak"))
     (false, false) => &[],
 };
 
-/// Shows it.
+/// Prints it.
 pub(crate) fn run(wanted: &LowVersion) -> Result<u8, Failure> {
     let document = VersionJson {
         schema: "mallow.version/1",

@@ -1,9 +1,9 @@
-//! A command given as one argument, taken apart.
+//! Splits a command that is given as one argument.
 
 use std::ffi::OsString;
 
-/// The words of a command line, quotes and backslashes read as a shell reads them. No shell runs it: nothing is expanded, and the
-/// program itself is what gets started. None when there is no word at all, or a quote is left open.
+/// Returns the words of a command line, with quotes and backslashes interpreted as a shell does. No shell runs it:
+/// nothing is expanded, and the program itself is started. `None` if there is no word, or a quote is not closed.
 pub(crate) fn of_command(line: &str) -> Option<Vec<OsString>> {
     let words: Vec<OsString> = shlex::split(line)?.into_iter().map(OsString::from).collect();
     (!words.is_empty()).then_some(words)

@@ -1,4 +1,4 @@
-//! The real binary with real files: exit codes, sentences, and which stream says what.
+//! The real binary with real files: exit codes, messages, and which stream they go to.
 
 use serde_json::Value;
 use std::ffi::OsStr;
@@ -40,13 +40,13 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// One sentence that begins with `mallow: `, nothing on stdout, exit code 2.
+/// Asserts one sentence that begins with `mallow: `, nothing on stdout, and exit code 2.
 #[track_caller]
 fn refused(output: &Output) -> String {
     refused_with(output, 2)
 }
 
-/// The same with the code of a command that passes a program's status on.
+/// Asserts the same with the code of a command that passes on a program's status.
 #[track_caller]
 fn refused_with(output: &Output, code: i32) -> String {
     let text = stderr(output);
@@ -276,7 +276,7 @@ fn a_trace_that_was_cut_short_gives_its_report_and_a_warning() {
 fn a_folder_that_takes_no_files_is_refused() {
     let folder = folder();
     fs::write(folder.path().join("file"), b"").unwrap();
-    // Where even root cannot make a file.
+    // Even root cannot create a file there.
     for place in ["/proc/trace", "file/trace"] {
         for command in ["record", "stat"] {
             let output = mallow(folder.path(), &[command, "-o", place, "--", "touch", "ran"]);
@@ -290,7 +290,7 @@ fn a_folder_that_takes_no_files_is_refused() {
 #[test]
 fn an_interrupt_ends_the_program_and_the_result_follows() {
     let folder = folder();
-    // The program interrupts the whole group, as a terminal does, mallow included.
+    // The program interrupts the whole group, as a terminal does, including mallow.
     let program = "trap 'exit 7' INT; kill -INT 0; sleep 5";
     for (command, expected) in [("record", "exit status 7"), ("stat", "exit status 7, 1 of 9 runs")] {
         let mut args = vec![command];
@@ -298,7 +298,7 @@ fn an_interrupt_ends_the_program_and_the_result_follows() {
             args.extend(["-r", "9"]);
         }
         args.extend(["--", "sh", "-c", program]);
-        // A script that runs the tests in the background lets them ignore interrupts, and what they start with them.
+        // A script that runs the tests in the background makes them ignore interrupts, and their children, too.
         let plain = self::command(folder.path(), &args);
         let mut command = Command::new("/usr/bin/env");
         command.arg("--default-signal").arg(plain.get_program()).args(plain.get_args());
@@ -316,7 +316,7 @@ fn a_version_is_one_line_and_has_its_details_elsewhere() {
     let rows = stdout(&mallow(folder.path(), &["version"]));
     let document: Value =
         serde_json::from_slice(&mallow(folder.path(), &["version", "--json"]).stdout).unwrap();
-    // What git says of this checkout. A package that is tested elsewhere has none.
+    // The commit according to git. A package that is tested elsewhere has none.
     let git =
         Command::new("git").args(["rev-parse", "HEAD"]).current_dir(env!("CARGO_MANIFEST_DIR")).output();
     let commit = git.ok().filter(|git| git.status.success()).map(|git| stdout(&git).trim().to_owned());
@@ -388,18 +388,18 @@ fn the_newest_profile_is_taken_where_none_is_named() {
     let told = "mallow: note: this is z.mallow against a.mallow, the two newest profiles in this folder.\n";
     assert_eq!((newest.status.code(), stderr(&newest).as_str()), (Some(0), told));
     assert_eq!(newest.stdout, named.stdout);
-    // One alone is no pair, and is not filled up.
+    // One file alone is not a pair, and the other is not added.
     assert_eq!(mallow(folder.path(), &["diff", "a.mallow"]).status.code(), Some(2));
 }
 
-/// Runs a line of the shell with a terminal as its stdin, stdout and stderr.
+/// Runs a shell command with a terminal as its stdin, stdout and stderr.
 fn on_a_terminal(folder: &Path, line: &str) -> String {
     let mut script = Command::new("script");
     script
         .args(["--quiet", "--return", "--command", line, "/dev/null"])
         .current_dir(folder)
         .env("TERM", "xterm");
-    // Nobody is there to press a key.
+    // No person can press a key.
     script.env_remove("NO_COLOR").env("MALLOW_PAGER", "").env_remove("PAGER");
     let output = script.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{output:?}");
@@ -415,7 +415,7 @@ fn a_recording_says_on_a_terminal_where_its_trace_will_be() {
     let [name] = names.as_slice() else { panic!("{names:?}") };
     let pid = name.split('.').nth(1).unwrap();
     assert_eq!(text.lines().next().unwrap(), format!("recording {pid} → {name}"), "{text}");
-    // With a file that was named, too; and not where nobody reads it.
+    // With a named file, too; and not if stderr is not a terminal.
     let line = format!("{} record -o t true", env!("CARGO_BIN_EXE_mallow"));
     assert!(on_a_terminal(folder.path(), &line).lines().next().unwrap().ends_with(" → t"));
     assert!(
@@ -474,7 +474,7 @@ fn a_page_on_a_terminal_is_shown_by_a_pager() {
     assert!(marked(&format!("MALLOW_PAGER={pager}"), "report t --metric bytes --color never"));
     assert!(marked(&format!("MALLOW_PAGER={pager}"), "diff t t"));
     assert!(marked(&format!("unset MALLOW_PAGER; PAGER={pager}"), "report t"));
-    // None, one that is not there, and places and documents where none belongs.
+    // No pager, one that does not exist, and output that needs none.
     for (before, line) in [
         ("MALLOW_PAGER= PAGER=false".to_owned(), "report t"),
         ("MALLOW_PAGER=./not-there".to_owned(), "report t"),
@@ -485,7 +485,7 @@ fn a_page_on_a_terminal_is_shown_by_a_pager() {
     ] {
         assert!(!marked(&before, line), "{before} {line}");
     }
-    // A limit's exit code is that of the command, whatever the pager's was.
+    // The exit code for a limit is that of the command, whatever the pager's was.
     let broken = format!(
         "MALLOW_PAGER=true {} diff t t --fail-on 'allocations>0'; echo code $?",
         env!("CARGO_BIN_EXE_mallow")

@@ -1,4 +1,4 @@
-//! `mallow diff --compat nio`: the script's own output, from the files that its users have.
+//! `mallow diff --compat nio`: compared with the script's own output, on files of its users.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,4 @@
-//! The real binary asked for what events tell: of a real program, of a trace without events, of another tool's file.
+//! Analyses of events with the real binary: on a real program, a trace without events, another tool's file.
 
 use serde_json::Value;
 use std::path::Path;
@@ -19,7 +19,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// One sentence beside warnings, nothing on stdout, exit code 2.
+/// Asserts one sentence beside warnings, nothing on stdout, and exit code 2.
 #[track_caller]
 fn refused(folder: &Path, args: &[&str]) -> String {
     let output = mallow(folder, args);
@@ -114,7 +114,7 @@ fn without_events_one_sentence_says_what_to_do() {
             assert!(text.contains("has no events") && text.contains("--summary-only"), "{text}");
         }
     }
-    // Leaks are shown all the same, without a verdict.
+    // Leaks are still shown, without a verdict.
     let output = mallow(folder.path(), &["report", "t", "--sort", "leaked"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
 }

@@ -18,7 +18,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-/// One sentence, nothing on stdout, exit code 2.
+/// Asserts one sentence, nothing on stdout, and exit code 2.
 #[track_caller]
 fn refused(output: &Output) -> String {
     let text = stderr(output);
@@ -29,7 +29,7 @@ fn refused(output: &Output) -> String {
     sentence.to_owned()
 }
 
-/// What hovering over the boxes shows.
+/// Returns the tooltips of the boxes.
 fn boxes(svg: &str) -> Vec<&str> {
     svg.split("<title>").skip(1).map(|rest| rest.split("</title>").next().unwrap()).collect()
 }

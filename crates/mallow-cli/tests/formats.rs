@@ -1,4 +1,4 @@
-//! Other tools' files through the real binary: every fixture is reported, imported without a loss, and exported again.
+//! Other tools' files with the real binary: every fixture is reported, imported without loss, and exported again.
 
 use serde_json::Value;
 use std::fs;
@@ -28,7 +28,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
-/// Every file under `fixtures/` that a tool wrote, by its path there.
+/// Returns every file under `fixtures/` that a tool wrote, with its path there.
 fn fixtures() -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in fs::read_dir(repository().join("fixtures")).unwrap() {
@@ -46,7 +46,7 @@ fn fixtures() -> Vec<PathBuf> {
     found
 }
 
-/// What is known of a fixture by its name alone.
+/// Returns whether the name of a fixture says that it is of this kind.
 fn is_a(path: &Path, what: &str) -> bool {
     path.to_string_lossy().contains(what)
 }
@@ -55,17 +55,18 @@ fn is_allocator_state(path: &Path) -> bool {
     is_a(path, "malloc-info/") || is_a(path, "jemalloc/stats")
 }
 
-/// Neither a profile nor an allocator's statistics: schemas, licences, expected outputs of other tools, what other commands read.
+/// Returns whether it is neither a profile nor an allocator's statistics: schemas, licences, expected outputs of
+/// other tools, inputs of other commands.
 fn is_no_profile(path: &Path) -> bool {
     ["speedscope/", "dtrace/nio.txt", "gc-log/", "load/"].iter().any(|what| is_a(path, what))
 }
 
-/// Where a processor's time went.
+/// Returns whether it is a CPU profile.
 fn has_time(path: &Path) -> bool {
     is_a(path, "fixtures/cpu/")
 }
 
-/// Profiles of memory.
+/// Returns heap profiles.
 fn profiles() -> Vec<PathBuf> {
     let is_of_memory = |path: &PathBuf| !is_allocator_state(path) && !is_no_profile(path) && !has_time(path);
     fixtures().into_iter().filter(is_of_memory).collect()
@@ -103,7 +104,7 @@ fn every_cpu_fixture_is_reported_and_its_functions_add_up() {
         assert_eq!((Some(own), own > 0), (report["totals"]["samples"].as_u64(), true), "{file}");
         let text = stdout_of(mallow(folder.path(), &["report", file]));
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        // A trace is of memory.
+        // A trace holds allocations.
         let refused = mallow(folder.path(), &["import", file]);
         assert_eq!(refused.status.code(), Some(2), "{file}");
     }
@@ -251,7 +252,7 @@ fn an_export_without_inlined_functions_has_a_frame_for_each_address() {
     let frames =
         |stacks: &[(String, u64)]| stacks.iter().map(|(stack, _)| stack.split(';').count()).max().unwrap();
     assert!(frames(&physical) < frames(&whole), "{physical:?}");
-    // The compiler put `alloc::alloc::alloc` into whoever calls it.
+    // The compiler inlined `alloc::alloc::alloc` into its callers.
     let has = |stacks: &[(String, u64)], name: &str| {
         stacks.iter().any(|(stack, _)| stack.split(';').any(|frame| frame.contains(name)))
     };

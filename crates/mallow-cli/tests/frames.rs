@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a command prints, with more variables in its environment.
+/// Returns what a command prints, with additional variables in its environment.
 #[track_caller]
 fn mallow(folder: &Path, line: &str, environment: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mallow"));
@@ -59,7 +59,7 @@ fn lines_are_as_wide_as_asked_and_names_whole_where_nobody_asked() {
     }
 }
 
-/// Valgrind writes short names and `library/alloc/src/alloc.rs`, massif not even the folders; heaptrack's text has mangled ones.
+/// Valgrind writes short names and `library/alloc/src/alloc.rs`, massif not even the folders; heaptrack's text has mangled names.
 #[test]
 fn rust_programs_are_shown_by_their_own_lines_whatever_tool_recorded_them() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");

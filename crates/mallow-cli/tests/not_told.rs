@@ -1,10 +1,10 @@
-//! What a file does not tell is never 0: in `report`, `diff`, limits, JSON, flame graphs and exports alike.
+//! A metric that a file does not have is never 0: in `report`, `diff`, limits, JSON, flame graphs and exports.
 
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Exit code, stdout, stderr.
+/// Returns exit code, stdout and stderr.
 fn mallow(folder: &Path, line: &str) -> (Option<i32>, String, String) {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mallow"));
     let output = command.args(line.split(' ')).current_dir(folder).stdin(Stdio::null()).output().unwrap();
@@ -12,7 +12,7 @@ fn mallow(folder: &Path, line: &str) -> (Option<i32>, String, String) {
     (output.status.code(), text(output.stdout), text(output.stderr))
 }
 
-/// Two files of folded stacks, which tell allocations and nothing else, and one of every metric but lifetimes and times.
+/// Creates two files of folded stacks, which have only allocations, and one with every metric except lifetimes and times.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("f1"), "a;b;c 10\na;d 5\n").unwrap();

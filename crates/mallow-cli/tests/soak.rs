@@ -1,4 +1,4 @@
-//! `mallow soak` with what cannot be soaked: one sentence, exit code 2, nothing left running.
+//! `mallow soak` with arguments that it refuses: one sentence, exit code 2, no process left running.
 
 use std::fs;
 use std::net::TcpListener;
@@ -19,7 +19,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
 }
 
-/// What is said when nothing can be judged.
+/// Returns the message if nothing can be judged.
 #[track_caller]
 fn refused(output: &Output) -> String {
     let text = String::from_utf8(output.stderr.clone()).unwrap();
@@ -30,7 +30,7 @@ fn refused(output: &Output) -> String {
     text
 }
 
-/// A port that nobody has.
+/// Returns a port that is not in use.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
 }

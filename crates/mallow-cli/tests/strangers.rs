@@ -1,4 +1,4 @@
-//! Files for strangers: what they contain.
+//! Files that are given away: what they contain.
 
 use std::fs;
 use std::path::Path;
@@ -22,7 +22,7 @@ const SOURCE: &str = "#include <stdlib.h>\n\
     __attribute__((noinline)) void keep_for_ever(void) { kept = malloc(77); }\n\
     int main(void) { keep_for_ever(); return 0; }\n";
 
-/// A program in a folder with a telling name, recorded with a telling word.
+/// Records a program in a folder with a revealing name, with a revealing argument.
 fn recorded(folder: &Path) -> String {
     let place = folder.join("folder-of-eve");
     fs::create_dir(&place).unwrap();
@@ -34,7 +34,7 @@ fn recorded(folder: &Path) -> String {
     program
 }
 
-/// All bytes of a trace, unpacked.
+/// Returns all bytes of a trace, decompressed.
 fn unpacked(trace: &[u8]) -> Vec<u8> {
     use mallow_trace::{CHUNK_HEADER_BYTES, ChunkHeader, FILE_HEADER_BYTES, FLAG_ZSTD};
     let mut at = FILE_HEADER_BYTES;

@@ -1,4 +1,4 @@
-//! `mallow bench` as typed. Where hyperfine or `perf stat` has the same, the spelling and the meaning are theirs.
+//! `mallow bench` as typed. Flags that hyperfine or `perf stat` also have are spelt as there, and have the same meaning.
 
 use super::choice::one_of;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! Words that stand for values of other crates, which know no command line.
+//! Words for values of other crates, which know no command line.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use mallow_cpu::CpuMetric;
@@ -6,7 +6,7 @@ use mallow_formats::export::ExportFormat;
 use mallow_profile::ReallocAttribution;
 use mallow_view::{Direction, FunctionOrder, Measure, SortKey};
 
-/// One of `all` by its word. `help` says in `--help` what it is; an empty text says nothing.
+/// Parses one of `all` by its word. `help` returns its description in `--help`; an empty text means none.
 pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     all: &'static [T],
     word: fn(T) -> &'static str,
@@ -22,23 +22,23 @@ pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
     })
 }
 
-/// What rows of a report can be sorted by, whatever it counts.
+/// The sort keys of a report, whatever its profile counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnySort {
-    /// Of what allocated.
+    /// Of a heap profile.
     Heap(SortKey),
-    /// Of a processor's time: stacks by a metric.
+    /// Of a CPU profile: stacks by a metric.
     Cpu(CpuMetric),
-    /// Of a processor's time: functions.
+    /// Of a CPU profile: functions.
     Functions(FunctionOrder),
 }
 
 /// A metric, whatever is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnyMeasure {
-    /// Of what allocated.
+    /// Of a heap profile.
     Heap(Measure),
-    /// Of a processor's time.
+    /// Of a CPU profile.
     Cpu(CpuMetric),
 }
 
@@ -61,7 +61,7 @@ impl AnyMeasure {
     }
 }
 
-/// What rows of a report can be sorted by.
+/// Returns the parser of a report's sort keys.
 pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
     const HEAP: usize = SortKey::ALL.len();
     const CPU: usize = CpuMetric::ALL.len();
@@ -90,7 +90,7 @@ pub(super) fn sort_key() -> impl TypedValueParser<Value = AnySort> {
     })
 }
 
-/// The measures.
+/// Returns the parser of measures.
 pub(super) fn measure() -> impl TypedValueParser<Value = AnyMeasure> {
     const HEAP: usize = Measure::ALL.len();
     const CPU: usize = CpuMetric::ALL.len();
@@ -125,7 +125,7 @@ fn explained_of_cpu(metric: CpuMetric) -> &'static str {
     }
 }
 
-/// Which way a tree grows.
+/// Returns the parser of a tree's direction.
 pub(super) fn direction() -> impl TypedValueParser<Value = Direction> {
     one_of(&Direction::ALL, Direction::word, |direction| match direction {
         Direction::Callers => "From the allocation outwards",
@@ -133,7 +133,7 @@ pub(super) fn direction() -> impl TypedValueParser<Value = Direction> {
     })
 }
 
-/// What functions are sorted by.
+/// Returns the parser of the sort keys of functions.
 pub(super) fn function_order() -> impl TypedValueParser<Value = FunctionOrder> {
     one_of(&FunctionOrder::ALL, FunctionOrder::word, |order| match order {
         FunctionOrder::Own => "By what they took or allocated themselves",
@@ -141,7 +141,7 @@ pub(super) fn function_order() -> impl TypedValueParser<Value = FunctionOrder> {
     })
 }
 
-/// Where `realloc`'s blocks count.
+/// Returns the parser of the attribution of `realloc`'s blocks.
 pub(super) fn attribution() -> impl TypedValueParser<Value = ReallocAttribution> {
     let word = |attribution| match attribution {
         ReallocAttribution::OwnSite => "own",
@@ -157,7 +157,7 @@ pub(super) fn attribution() -> impl TypedValueParser<Value = ReallocAttribution>
     )
 }
 
-/// What is written.
+/// Returns the parser of export formats.
 pub(super) fn export_format() -> impl TypedValueParser<Value = ExportFormat> {
     one_of(&ExportFormat::ALL, ExportFormat::word, |_| "")
 }

@@ -8,9 +8,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Samples in a second: a prime, so that nothing that a program does at round times falls in step.
+/// Samples per second: a prime, so that sampling does not run in step with what a program does at round intervals.
 const FREQUENCY_HZ: u64 = 997;
-/// KiB of a stack: what 99 of 100 real stacks fit into.
+/// KiB of a stack: enough for 99 of 100 real stacks.
 const STACK_KIB: u64 = 32;
 
 /// `mallow cpu`.

@@ -11,7 +11,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Frames decide which sites are compared too.
+/// The shown frames also decide which sites are compared.
 const ALL_FRAMES: &str =
     "Compare and show allocator plumbing and the runtime's start too, deep stacks and whole names";
 
@@ -80,7 +80,7 @@ impl Form for DiffForm {
     const JSON: Self = DiffForm::Json;
 }
 
-/// A limit on what allocated, or on where time went.
+/// A limit on a metric of a heap profile or of a CPU profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum AnyLimit {
     Heap(Limit),
@@ -91,7 +91,7 @@ pub(crate) enum AnyLimit {
 impl FromStr for AnyLimit {
     type Err = LimitError;
 
-    /// What is neither is refused in the words of what allocates.
+    /// A limit that is neither is refused with the error of a heap limit.
     fn from_str(text: &str) -> Result<Self, LimitError> {
         if ShareLimit::is_one(text) {
             return text.parse().map(AnyLimit::Share);

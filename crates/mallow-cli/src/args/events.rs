@@ -1,4 +1,4 @@
-//! The part of `mallow report` that asks for what single events tell.
+//! The flags of `mallow report` that analyse single events.
 
 use super::window::{LowWindow, duration_us};
 use clap::Args;
@@ -29,7 +29,7 @@ pub(crate) struct LowEvents {
     pub(crate) window: LowWindow,
 }
 
-/// The flags that lay out figures over the whole recording.
+/// Flags that arrange metrics of the whole recording.
 const TABLES: [&str; 6] = ["sort", "points", "tree", "per", "functions", "peek"];
-/// Those but for the metric, by which mallow cpu shows threads and time lines too.
+/// The same without the metric, by which threads and time lines of mallow cpu are shown too.
 const LAYOUTS: [&str; 5] = ["points", "tree", "per", "functions", "peek"];

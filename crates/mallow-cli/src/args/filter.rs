@@ -1,4 +1,4 @@
-//! Which sites are looked at, and which frames of their stacks: the same flags in every command that shows stacks.
+//! Which sites are shown, and which frames of their stacks: the same flags in every command that shows stacks.
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -56,7 +56,7 @@ pub(crate) struct LowExpression {
     pub(crate) filter: Option<Expression>,
 }
 
-/// Reads the word of a domain.
+/// Returns the parser of a domain.
 fn domain() -> impl TypedValueParser<Value = Domain> {
     let words = Domain::ALL.map(Domain::word);
     PossibleValuesParser::new(words).map(|word| {

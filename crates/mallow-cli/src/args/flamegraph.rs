@@ -7,7 +7,7 @@ use super::window::LowWindow;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-/// A box is as deep as its stack, so there is nothing to say of deep stacks.
+/// A flame graph shows stacks of any depth, so the help does not mention deep stacks.
 const ALL_FRAMES: &str = "Show allocator plumbing and the runtime's start too, and whole names";
 
 /// `mallow flamegraph`.
@@ -49,7 +49,7 @@ pub(crate) struct LowFlamegraph {
 }
 
 impl LowFlamegraph {
-    /// What is written.
+    /// Returns the output format.
     pub(crate) fn form(&self) -> DrawnAs {
         if self.folded { DrawnAs::Folded } else { self.format }
     }

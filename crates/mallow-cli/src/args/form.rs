@@ -1,14 +1,14 @@
-//! In which form a result is written, and where to: spelt the same in every command.
+//! The output format of a result, and its destination: the same flags in every command.
 
 use crate::destination::{Destination, NewFile};
 use clap::{ArgGroup, Args, ValueEnum};
 use std::path::PathBuf;
 
-/// The forms that a command's result has.
+/// The output formats of a command.
 pub(crate) trait Form: ValueEnum + Copy + PartialEq + Send + Sync + 'static {
-    /// What it is when nobody asks.
+    /// The default format.
     const DEFAULT: Self;
-    /// What `--json` stands for.
+    /// The format that `--json` means.
     const JSON: Self;
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct LowOutput {
 }
 
 impl LowOutput {
-    /// What was named, be it stdout.
+    /// Returns the file that was named, even if it is stdout.
     pub(crate) fn named(self) -> Option<NewFile> {
         self.output.map(|path| NewFile { path, force: self.force })
     }
@@ -51,7 +51,7 @@ pub(crate) struct LowForm<F: Form> {
 }
 
 impl<F: Form> LowForm<F> {
-    /// What was asked for.
+    /// Returns the requested format.
     pub(crate) fn form(&self) -> F {
         if self.json { F::JSON } else { self.format.unwrap_or(F::DEFAULT) }
     }

@@ -1,4 +1,4 @@
-//! `mallow completions` and `mallow man-pages` as typed: what packages are made with.
+//! `mallow completions` and `mallow man-pages` as typed. They generate files for packages.
 
 use clap::Args;
 use clap_complete::Shell;

@@ -1,11 +1,12 @@
-//! The first page of help: commands by what they are for.
+//! The first page of help: commands, grouped by purpose.
 //!
-//! What only a few need is not on it. It has its page in the guide, completions, a man page and `mallow help COMMAND` all the same.
+//! A command that only few people need is not on it. It still has its page in the guide, completions, a man page and
+//! `mallow help COMMAND`.
 
 use clap::Command;
 use clap::builder::Styles;
 
-/// Headings with their commands, in the order in which one comes to need them.
+/// Headings with their commands, in the order in which a user needs them.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Record", &["record", "stat", "cpu"]),
     ("Look", &["report", "flamegraph", "open", "symbolize"]),
@@ -17,16 +18,16 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("About mallow", &["help", "version", "config"]),
 ];
 
-/// What is for few: the log of one gem of Ruby.
+/// For few people: the log of one Ruby gem.
 #[cfg(test)]
 const NICHE: [&str; 1] = ["gc-log"];
 
-/// Columns of the page, which are those of the narrowest terminal that is common.
+/// The width of the page: that of the narrowest common terminal.
 const WIDTH: usize = 80;
-/// Columns before what is said of a command.
+/// Columns before the description of a command.
 const INDENT: usize = 14;
 
-/// What clap fills in around the groups.
+/// Returns the page; clap adds the rest around the groups.
 pub(super) fn first_page(commands: &Command) -> String {
     let mut page = "{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
     let style = Styles::styled();
@@ -40,7 +41,7 @@ pub(super) fn first_page(commands: &Command) -> String {
                 format!("  {literal}{name}{literal:#}{pad}{}\n", wrapped(&about))
             })
             .collect();
-        // A build without soaks has no heading for them.
+        // A build without the feature `soak` has no heading for it.
         if !rows.is_empty() {
             page += &format!("\n{heading}{title}:{heading:#}\n{}", rows.concat());
         }
@@ -48,16 +49,16 @@ pub(super) fn first_page(commands: &Command) -> String {
     page + &format!("\n{heading}Options:{heading:#}\n{{options}}{{after-help}}")
 }
 
-/// None of a command that this build does not have.
+/// Returns the description of a command; `None` if this build does not have it.
 fn about(commands: &Command, name: &str) -> Option<String> {
     match name {
-        // It is clap's own, which is not there yet.
+        // clap adds this command later.
         "help" => Some("Say more of a command".to_owned()),
         name => commands.find_subcommand(name)?.get_about().map(ToString::to_string),
     }
 }
 
-/// Text in lines, all but the first indented.
+/// Wraps text, and indents all lines but the first.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
@@ -124,7 +125,7 @@ mod tests {
         }
     }
 
-    /// Every example is a command line that the parser takes.
+    /// Every example is a command line that can be parsed.
     #[test]
     fn every_command_has_two_examples_that_can_be_typed() {
         fn of_each(command: &mut Command, above: &str) {
@@ -139,7 +140,7 @@ mod tests {
                 let typed = words.into_iter().take_while(|word| word != ">" && word != "|");
                 assert!(LowArgs::try_parse_from(typed).map_err(|error| panic!("{example}: {error}")).is_ok());
             }
-            // Help on help is clap's.
+            // `help help` is clap's own.
             let below = command.get_subcommands_mut().filter(|below| below.get_name() != "help");
             below.for_each(|below| of_each(below, &format!("{name} ")));
         }

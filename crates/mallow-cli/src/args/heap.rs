@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Every document of a heap.
+/// The help of `--json`, in every command of `heap`.
 const JSON: &str = "Print JSON (docs/schema/heap.json), every row: the same as --format json";
 
 /// `mallow heap`.
@@ -27,7 +27,7 @@ pub(crate) struct LowHeap {
 #[command(mut_arg("json", |flag| flag.help(JSON)))]
 pub(crate) struct LowHeapReport {
     /// A snapshot of Ruby, V8, a JVM or Python, plain or compressed (gz, zst)
-    // Not asked for beside a subcommand.
+    // Not required with a subcommand.
     #[arg(value_name = "DUMP", required = true)]
     pub(crate) file: Option<PathBuf>,
     /// Show one object: who refers to it, why it is alive, what it retains
@@ -58,7 +58,7 @@ pub(crate) struct LowHeapReport {
 }
 
 impl LowHeapReport {
-    /// What is written.
+    /// Returns the output format.
     pub(crate) fn form(&self) -> HeapForm {
         match (&self.flamegraph, self.folded) {
             (Some(_), _) => HeapForm::Svg,
@@ -259,7 +259,7 @@ pub(crate) struct LowHeapCheck {
 }
 
 impl LowHeapCheck {
-    /// All limits, in the order of the flags.
+    /// Returns all limits, in the order of the flags.
     pub(crate) fn limits(&self) -> Vec<HeapLimit> {
         let whole = |kind, max: Option<u64>| max.map(|max| HeapLimit { class: None, kind, max });
         let of_classes = [&self.max_class, &self.max_class_bytes, &self.max_retained];
@@ -281,7 +281,7 @@ fn bytes_of(text: &str, kind: LimitKind) -> Result<HeapLimit, String> {
     Ok(HeapLimit { class: Some(class), kind, max: size(bytes)? })
 }
 
-/// A class may have an equals sign in its name; a limit has none.
+/// Splits at the last equals sign: a class may have one in its name, a limit has none.
 fn class_and(text: &str) -> Result<(String, &str), String> {
     let parts = text.rsplit_once('=').filter(|(class, _)| !class.is_empty());
     let (class, limit) = parts.ok_or("it is not of the form CLASS=LIMIT, such as Session=100")?;

@@ -9,7 +9,7 @@ use mallow_view::{Direction, FunctionOrder};
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-/// Deeper trees could not be read as JSON by parsers that stop at 128 levels, of which a node takes two.
+/// A deeper tree could not be read by JSON parsers that stop at 128 levels, of which a node takes two.
 const DEPTH_MAX: u64 = 60;
 
 /// `mallow report`.
@@ -102,7 +102,7 @@ impl Form for ReportForm {
     const JSON: Self = ReportForm::Json;
 }
 
-/// `1%` or `0.5` as millionths of the whole.
+/// Parses `1%` or `0.5` as millionths of the whole.
 fn millionths(text: &str) -> Result<u32, String> {
     let percent: f64 =
         text.trim_end_matches('%').parse().map_err(|_| "a percentage was expected".to_owned())?;

@@ -20,7 +20,7 @@ pub(crate) struct LowWindow {
 }
 
 impl LowWindow {
-    /// The part that this and a filter ask for.
+    /// Returns the part that this window and a filter select.
     pub(crate) fn part(self, expression: LowExpression) -> PartRequest {
         PartRequest { from: self.from, to: self.to, at: self.at, filter: expression.filter }
     }
@@ -28,13 +28,13 @@ impl LowWindow {
 
 const DURATION: &str = "a time such as 1.5s, 200ms, 300us, 2min or 1h was expected";
 
-/// `1.5s` as microseconds.
+/// Parses `1.5s` into microseconds.
 pub(super) fn duration_us(text: &str) -> Result<u64, String> {
     let micros = quantity::micros(text).map(f64::round).filter(|us| *us < 1e18);
     micros.map(|us| us as u64).ok_or_else(|| DURATION.into())
 }
 
-/// `1.5s` or `10%`.
+/// Parses `1.5s` or `10%`.
 fn moment(text: &str) -> Result<Moment, String> {
     const SHARE: &str = "a percentage from 0% to 100% was expected";
     let Some(percent) = text.trim().strip_suffix('%') else {

@@ -1,4 +1,4 @@
-//! Limits, and an earlier result to compare with.
+//! Limits, and the comparison with an earlier result.
 
 use crate::args::LowBench;
 use mallow_bench::{BenchCommand, Metric, Session, limited};
@@ -11,7 +11,7 @@ use mallow_view::diff::{Change, Limit};
 use std::num::NonZeroU64;
 use std::path::Path;
 
-/// Reads what `--save` wrote.
+/// Reads a file of `--save`.
 pub(super) fn read(path: &Path) -> Result<Session, Failure> {
     let text = mallow_files::open_input(path)
         .and_then(std::io::read_to_string)
@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path) -> Result<Session, Failure> {
         .map_err(|sentence| Failure::new(format!("cannot use {}: {sentence}.", path.display())))
 }
 
-/// Refuses limits that nothing can be held against.
+/// Refuses limits without anything to compare with.
 pub(super) fn check_limits(low: &LowBench, commands: usize, has_baseline: bool) -> Result<(), Failure> {
     let relative = low.fail_on.iter().find(|limit| limit.is_relative());
     match relative {
@@ -31,7 +31,7 @@ pub(super) fn check_limits(low: &LowBench, commands: usize, has_baseline: bool) 
     }
 }
 
-/// The command of an earlier session that a command is compared with.
+/// Returns the command of an earlier session that a command is compared with.
 fn earlier<'a>(before: &'a Session, command: &BenchCommand) -> Option<&'a BenchCommand> {
     let is_same =
         |known: &&BenchCommand| known.name == command.name && known.parameters == command.parameters;
@@ -42,7 +42,7 @@ fn earlier<'a>(before: &'a Session, command: &BenchCommand) -> Option<&'a BenchC
         .or_else(|| before.commands.iter().find(|known| known.line == command.line))
 }
 
-/// What becomes of each limit: against the baseline where there is one, or else against the reference.
+/// Judges each limit: against the baseline if there is one, or else against the reference.
 pub(super) fn limits(low: &LowBench, session: &Session, before: Option<&Session>) -> Vec<LimitRow> {
     let mut rows = Vec::new();
     for limit in &low.fail_on {
@@ -70,7 +70,7 @@ pub(super) fn limits(low: &LowBench, session: &Session, before: Option<&Session>
     rows
 }
 
-/// Broken when the least change breaks it, held when the greatest does not, and otherwise nobody can tell.
+/// A limit is exceeded if the lower bound of the change exceeds it, kept if the upper bound does not, and otherwise undecided.
 fn broken(
     limit: &Limit<Metric>,
     session: &Session,
@@ -86,7 +86,7 @@ fn broken(
     }
 }
 
-/// Each command beside itself of the earlier session.
+/// Formats each command beside its result in the earlier session.
 pub(super) fn text(session: &Session, before: &Session, style: Style) -> String {
     let mut lines = vec![String::new(), style.bold("Against the baseline")];
     if before.machine != session.machine {

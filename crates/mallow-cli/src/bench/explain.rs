@@ -1,4 +1,4 @@
-//! `--explain`: what the commands allocate differently, and where they spend their time differently, by the lines that do it.
+//! `--explain`: which lines allocate differently, and which take different time.
 
 mod cpu;
 
@@ -22,7 +22,7 @@ const SITES: usize = 5;
 /// Profiles of the reference and of the other commands.
 pub(super) struct Explained {
     profiles: Vec<ProfileFile>,
-    /// Or the sentence that says why there is none.
+    /// Or a sentence that says why there are none.
     sampled: Result<cpu::Sampled, String>,
     names: Vec<String>,
     reference: usize,
@@ -63,7 +63,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
 }
 
 impl Explained {
-    /// The top of the difference of each command to the reference.
+    /// Returns the largest differences of each command from the reference.
     pub(super) fn text(&self, is_markdown: bool, style: Style) -> String {
         let mut text = String::new();
         for index in (0..self.profiles.len()).filter(|index| *index != self.reference) {
@@ -97,14 +97,14 @@ impl Explained {
         text
     }
 
-    /// The difference of the first other command to the reference, by time; none where nothing was sampled.
+    /// Draws the difference of the first other command from the reference, by time; `None` if nothing was sampled.
     pub(super) fn cpu_flamegraph(&self) -> Result<Option<String>, Failure> {
         let other = usize::from(self.reference == 0);
         let Ok(sampled) = &self.sampled else { return Ok(None) };
         cpu::flamegraph(sampled, [self.reference, other], &self.names)
     }
 
-    /// The difference of the first other command to the reference, by bytes.
+    /// Draws the difference of the first other command from the reference, by bytes.
     pub(super) fn flamegraph(&self) -> Result<String, Failure> {
         let other = usize::from(self.reference == 0);
         let profiles = [self.reference, other].map(|index| &self.profiles[index].profile);

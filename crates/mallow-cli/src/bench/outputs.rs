@@ -1,4 +1,4 @@
-//! The files that a benchmark writes: whole, or not at all.
+//! The files that a benchmark writes: completely or not at all.
 
 use super::explain::Explained;
 use crate::args::LowBench;
@@ -12,13 +12,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// Files that can be written: nobody waits for a result that has no place.
+/// Files that are known to be writable, so that a result is not lost at the end.
 pub(super) struct Outputs(Vec<Place>);
 
 struct Place {
     path: PathBuf,
     form: Form,
-    /// None for stdout, and for what is no regular file, such as a pipe.
+    /// `None` for stdout, and for anything that is not a regular file, such as a pipe.
     file: Option<NamedTempFile>,
 }
 
@@ -33,7 +33,7 @@ enum Form {
 }
 
 impl Outputs {
-    /// Makes a file beside each place.
+    /// Creates a temporary file beside each destination.
     pub(super) fn prepare(low: &LowBench) -> Result<Outputs, Failure> {
         let wanted = [
             (&low.export_json, Form::Json),
@@ -47,7 +47,7 @@ impl Outputs {
         ];
         let named = wanted.into_iter().filter_map(|(path, form)| Some((path.as_ref()?, form)));
         let mut places = named.map(|(path, form)| Place::of(path, form)).collect::<Result<Vec<_>, _>>()?;
-        // A stream has room for one picture.
+        // A stream has room for one image.
         let drawn = places.iter().find(|place| place.form == Form::Flamegraph && place.file.is_some());
         if let Some(beside) = drawn.map(|place| of_time(&place.path)) {
             places.push(Place::of(&beside, Form::CpuFlamegraph)?);
@@ -55,7 +55,7 @@ impl Outputs {
         Ok(Outputs(places))
     }
 
-    /// Writes them all.
+    /// Writes all files.
     pub(super) fn write(
         &mut self,
         low: &LowBench,
@@ -75,7 +75,7 @@ impl Outputs {
                 },
                 Form::CpuFlamegraph => match explained.map(Explained::cpu_flamegraph).transpose()? {
                     Some(Some(drawing)) => drawing,
-                    // Why is said where the difference would stand.
+                    // The reason is written where the difference would be.
                     _ => continue,
                 },
             };
@@ -85,7 +85,7 @@ impl Outputs {
     }
 }
 
-/// `why.cpu.svg` beside `why.svg`.
+/// Returns `why.cpu.svg` for `why.svg`.
 fn of_time(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!("{}.cpu.svg", name.strip_suffix(".svg").unwrap_or(&name)))
@@ -110,7 +110,7 @@ impl Place {
             Some(mut file) => {
                 use std::os::unix::fs::PermissionsExt;
                 file.write_all(text.as_bytes()).map_err(failed)?;
-                // As any tool's file, and not as a temporary one that only its owner reads.
+                // With the usual permissions, and not those of a temporary file, which only its owner can read.
                 let mode = fs::metadata(&self.path).map_or(0o644, |found| found.permissions().mode());
                 file.as_file().set_permissions(fs::Permissions::from_mode(mode)).map_err(failed)?;
                 file.persist(&self.path).map(drop).map_err(|error| failed(error.error))

@@ -1,4 +1,4 @@
-//! Commands of each value of a parameter, in hyperfine's order: commands change fastest, then the first parameter, the last one slowest.
+//! Commands for each value of a parameter, in hyperfine's order: commands change fastest, then the first parameter, the last one slowest.
 
 use mallow_query::Failure;
 
@@ -9,10 +9,10 @@ pub(super) struct Parameter {
     pub(super) values: Vec<String>,
 }
 
-/// More commands than this are a slip.
+/// More commands than this are a typo.
 const VALUES_MAX: usize = 100_000;
 
-/// The parameters of `-P` and `-L`.
+/// Returns the parameters of `-P` and `-L`.
 pub(super) fn parameters(
     scan: &[String],
     step: Option<&str>,
@@ -31,7 +31,7 @@ pub(super) fn parameters(
     Ok(parameters)
 }
 
-/// Values between commas; `\,` is a comma in a value.
+/// Splits values at commas; `\,` is a comma in a value.
 fn listed(text: &str) -> Vec<String> {
     let mut values = vec![String::new()];
     let mut letters = text.chars().peekable();
@@ -46,7 +46,7 @@ fn listed(text: &str) -> Vec<String> {
     values
 }
 
-/// A decimal number: digits, and how many of them stand behind the point.
+/// Parses a decimal number: digits, and how many of them follow the point.
 fn decimal(text: &str) -> Result<(i128, u32), Failure> {
     let refuse = || Failure::new(format!("'{text}' is not a number such as 8 or 0.25."));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
@@ -85,7 +85,7 @@ fn scanned(min: &str, max: &str, step: &str) -> Result<Vec<String>, Failure> {
     Ok((0..=(max - min) / step).map(|at| text(min + at * step)).collect())
 }
 
-/// Each combination of values, the first parameter changing fastest. One empty combination of no parameter.
+/// Returns each combination of values; the first parameter changes fastest. Without parameters there is one empty combination.
 pub(super) fn combinations(parameters: &[Parameter]) -> Vec<Vec<(String, String)>> {
     let mut all: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for parameter in parameters {
@@ -102,9 +102,9 @@ pub(super) fn combinations(parameters: &[Parameter]) -> Vec<Vec<(String, String)
     all
 }
 
-/// A text with the values put in for `{NAME}`.
+/// Returns a text with `{NAME}` replaced by the values.
 pub(super) fn filled(text: &str, values: &[(String, String)]) -> String {
-    // Not one after the other: a value may look like a parameter.
+    // In one pass, since a value may look like a parameter.
     let mut filled = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('{') {

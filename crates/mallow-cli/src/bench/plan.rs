@@ -1,4 +1,4 @@
-//! What a command line of `mallow bench` means: a plan.
+//! Converts the command line of `mallow bench` into a plan.
 
 use super::parameters::{combinations, filled, parameters};
 use crate::args::LowBench;
@@ -8,7 +8,7 @@ use mallow_query::Failure;
 use mallow_runner::{Failures, Input, Output, Plan, PlannedCommand, Runs, Shell};
 use regex::Regex;
 
-/// What `--counters` counts when no `-e` says otherwise: `perf stat`'s own list, and the caches.
+/// The events of `--counters` without `-e`: `perf stat`'s own list, and the caches.
 const COUNTERS: [&str; 4] = ["task-clock", "context-switches", "cpu-migrations", "page-faults"];
 
 /// The plan.
@@ -35,7 +35,8 @@ pub(super) fn plan(low: &LowBench) -> Result<Plan, Failure> {
     })
 }
 
-/// A setup that differs between commands, such as a build with a parameter, may undo that of another command: then all runs of a command
+/// Returns the order of the runs. If the setup differs between commands, such as a build with a parameter, it may
+/// undo that of another command: then all runs of a command follow its own setup.
 /// follow its own setup.
 fn order(commands: &[PlannedCommand]) -> Order {
     let differs = |of: fn(&PlannedCommand) -> &Option<String>| {

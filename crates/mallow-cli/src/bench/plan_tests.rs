@@ -1,4 +1,4 @@
-//! Command lines of hyperfine's users, with another first word.
+//! Command lines of hyperfine's users, with `mallow bench` instead of `hyperfine`.
 
 use super::*;
 use crate::args::LowArgs;

@@ -5,22 +5,22 @@ use mallow_text::bench::sentences::progress;
 use mallow_text::cut_end;
 use std::time::{Duration, Instant};
 
-/// Nobody looks.
+/// Shows nothing.
 pub(super) struct Quiet;
 
 impl Observer for Quiet {
     fn before_run(&mut self, _: &Progress<'_>) {}
 }
 
-/// Somebody looks at a terminal.
+/// Shows progress on a terminal.
 #[derive(Default)]
 pub(super) struct Terminal {
     written: Option<Instant>,
 }
 
-/// Nobody reads faster, and short runs are not to be disturbed.
+/// People do not read faster, and short runs must not be disturbed.
 const INTERVAL: Duration = Duration::from_millis(200);
-/// The intervals of thousands of pairs take their time.
+/// Intervals over thousands of pairs take too long to compute.
 const PAIRS_SHOWN_MAX: usize = 500;
 
 impl Observer for Terminal {

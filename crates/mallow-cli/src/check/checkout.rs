@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Where sources are.
+/// Maps sources to the checkout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Checkout {
     /// The suite's folder, to which paths of tests that mallow built are relative.
@@ -12,16 +12,16 @@ pub(crate) struct Checkout {
 }
 
 impl Checkout {
-    /// `checkout` is what the environment says; without, it is the nearest folder around the suite that git knows.
+    /// `checkout` is the value of the environment; without it, the nearest folder above the suite with a git repository is used.
     pub(crate) fn new(checkout: Option<&Path>, suite: &Path) -> Self {
         let of_git = || suite.ancestors().find(|folder| folder.join(".git").exists());
         let checkout = checkout.or_else(of_git).unwrap_or(suite);
-        // The suite's folder has no symbolic links in it either.
+        // The suite's folder is free of symbolic links, too.
         let checkout = checkout.canonicalize().unwrap_or_else(|_| checkout.to_owned());
         Self { suite: suite.to_owned(), checkout }
     }
 
-    /// A source's path as GitHub wants it. What is not a file of the checkout, such as a library's source, has none.
+    /// Returns a source's path relative to the checkout. A file outside of it, such as a library's source, has none.
     pub(crate) fn relative(&self, file: &str) -> Option<String> {
         let path = self.suite.join(file).canonicalize().ok().filter(|path| path.is_file())?;
         Some(path.strip_prefix(&self.checkout).ok()?.to_string_lossy().into_owned())
@@ -36,7 +36,7 @@ mod tests {
     use mallow_text::check::annotations::commands;
     use std::fs;
 
-    /// A checkout with the sources that the samples name, and the suite in it.
+    /// Creates a checkout with the sources that the samples name, and the suite in it.
     fn checkout() -> std::io::Result<(tempfile::TempDir, Checkout)> {
         let folder = tempfile::tempdir()?;
         let root = folder.path().canonicalize()?;
@@ -53,7 +53,7 @@ mod tests {
     fn lines(allow_improvement: bool) -> std::io::Result<Vec<String>> {
         let (_folder, places) = checkout()?;
         let mut result = sample::check();
-        // The samples' sources lie in /srv/checkout, and mallow makes paths relative to the suite.
+        // The samples' sources are in /srv/checkout, and mallow makes paths relative to the suite.
         let frames = result.tests.iter_mut().flat_map(|test| {
             let changes = test.changes.iter_mut().flat_map(|change| &mut change.frames);
             let left = test.left.iter_mut().flat_map(|site| &mut site.frames);

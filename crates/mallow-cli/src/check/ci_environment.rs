@@ -1,4 +1,4 @@
-//! What the environment says about where a check runs: in CI, and if so in whose.
+//! Reads from the environment whether a check runs in CI, and in which.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -6,21 +6,21 @@ use std::path::PathBuf;
 /// Where the check runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CiEnvironment {
-    /// In some CI: no baseline may be made there without being told to.
+    /// Whether this is any CI: no baseline may be created there unless requested.
     pub(crate) ci: bool,
-    /// In a job of GitHub's, which reads annotations off stdout.
+    /// Whether this is a job of GitHub's, which reads annotations from stdout.
     pub(crate) github_actions: bool,
-    /// The file whose Markdown GitHub shows as a job's summary. It is added to.
+    /// The file whose Markdown GitHub shows as a job's summary. Text is appended to it.
     pub(crate) step_summary: Option<PathBuf>,
     /// The checkout, to which paths in annotations are relative.
     pub(crate) checkout: Option<PathBuf>,
 }
 
 impl CiEnvironment {
-    /// Of variables, as [`std::env::var_os`] gives them.
+    /// Reads variables with a function like [`std::env::var_os`].
     pub(crate) fn of(variable: impl Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
-        // Every CI of note sets CI to true or 1; a person who sets it to false or 0 means what it says.
+        // Every well-known CI sets CI to true or 1; a person who sets it to false or 0 means it.
         let is_on = |name: &str| set(name).is_some_and(|value| value != "false" && value != "0");
         Self {
             ci: is_on("CI"),

@@ -1,4 +1,4 @@
-//! Running a suite, judging it, and showing what came of it.
+//! Runs a suite, judges it, and shows the results.
 
 use super::ci_environment::CiEnvironment;
 use super::outputs::Outputs;
@@ -24,7 +24,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Judges a suite, or takes its metrics over.
+/// Judges a suite, or stores its metrics as baselines.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = opened(check, check.suite.as_deref(), &check.only)?;
@@ -35,7 +35,7 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     }
     Outputs { check, result: &result, ci_environment: &ci_environment }.write(&suite.folder)?;
     let outcome = outcome(&result, check.baselines.allow_improvement);
-    // A check of no test has checked nothing, which must not pass.
+    // A check without tests has checked nothing, so it must not pass.
     Ok(outcome.map_or(exit_code::BAD_INPUT, Weight::exit_code))
 }
 
@@ -65,7 +65,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     };
     let stderr = std::io::stderr();
     let style = crate::terminal::style(&stderr);
-    // Who reads the table has it all at its end; who waits for it wants to see that it goes on.
+    // A table on stdout has everything at its end, so progress is then only for a person who waits.
     let is_table = check.shown.form == CheckForm::Text && check.shown.output.is_none();
     let is_told = !is_table || stderr.is_terminal();
     let mut progress = |progress: Progress<'_>| {
@@ -79,19 +79,19 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     Ok(result)
 }
 
-/// The working folder of a suite; says so when another check is in it.
+/// Opens the work directory of a suite; says so while it waits for another check.
 fn quiet_workdir(folder: &Path) -> Result<Workdir, Failure> {
     Ok(Workdir::open_telling(folder, |note| output::tell(&format!("mallow: {note}\n")))?)
 }
 
-/// The same, and says where it is.
+/// The same, and prints its path.
 pub(crate) fn workdir(folder: &Path) -> Result<Workdir, Failure> {
     let workdir = quiet_workdir(folder)?;
     output::inform(&format!("Working folder: {}\n", workdir.root().display()));
     Ok(workdir)
 }
 
-/// The compilers, and how many of them run at once.
+/// Returns the compilers, and how many of them run at once.
 pub(crate) fn tools(check: &Check) -> Tools {
     let tools = Tools::of_environment();
     match check.measuring.jobs {
@@ -100,7 +100,7 @@ pub(crate) fn tools(check: &Check) -> Tools {
     }
 }
 
-/// A suite, its tests as the command line wants them.
+/// Opens a suite, with the tests that the command line selects.
 fn opened(check: &Check, path: Option<&Path>, only: &[String]) -> Result<Suite, Failure> {
     let mut suite = Suite::open(path, only)?;
     if check.measuring.python_objects {
@@ -109,7 +109,7 @@ fn opened(check: &Check, path: Option<&Path>, only: &[String]) -> Result<Suite, 
     Ok(suite)
 }
 
-/// The other build, with the working folder that it must keep while it is used.
+/// Opens the other build, with its work directory, which must be kept while the build is used.
 fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Workdir>), Failure> {
     let Job::Against(old) = &check.job else { return Ok((None, None)) };
     if !Path::new(old).exists() {
@@ -121,7 +121,7 @@ fn against(check: &Check, tools: &Tools) -> Result<(Option<Against>, Option<Work
     Ok((Some(against), Some(workdir)))
 }
 
-/// The words of a command that is put before each test's. Its first must be a program, or it was meant as a folder.
+/// Splits a command prefix for each test. Its first word must be a program; otherwise a folder was meant.
 fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
     let words = words::of_command(&text.to_string_lossy()).unwrap_or_default();
     let is_program = |word: &OsString| {
@@ -137,17 +137,17 @@ fn words(text: &OsStr) -> Result<Vec<OsString>, Failure> {
     }
 }
 
-/// Where limits of another framework are.
+/// Returns the path of another framework's limits.
 fn thresholds_path<'a>(check: &'a Check, suite: &'a Suite) -> Option<&'a Path> {
     check.baselines.thresholds.as_deref().or(suite.gate.thresholds.as_deref())
 }
 
-/// Returns whether it is a file of package-benchmark's, or a folder of them.
+/// Returns whether this is a file of package-benchmark's, or a folder of them.
 fn is_of_benchmarks(path: &Path) -> bool {
     path.is_dir() || path.to_string_lossy().ends_with(BENCHMARK_ENDING)
 }
 
-/// Limits of package-benchmark, of a folder or one file. Metrics in it that are not judged are told.
+/// Reads limits of package-benchmark, from a folder or one file. Metrics in it that are not judged are reported.
 fn benchmark_limits(check: &Check, suite: &Suite) -> Result<BenchmarkLimits, Failure> {
     let mut limits = BenchmarkLimits::default();
     let Some(path) = thresholds_path(check, suite).filter(|path| is_of_benchmarks(path)) else {
@@ -168,7 +168,7 @@ fn benchmark_limits(check: &Check, suite: &Suite) -> Result<BenchmarkLimits, Fai
     Ok(limits)
 }
 
-/// The files of a folder, sorted; a file is one itself.
+/// Returns the files of a folder, sorted, or a single file.
 fn benchmark_files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -187,7 +187,7 @@ fn benchmark_files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(files)
 }
 
-/// SwiftNIO's limits, of a file or made of logs.
+/// Reads SwiftNIO's limits from a file, or computes them from logs.
 fn thresholds(check: &Check, suite: &Suite) -> Result<Option<Thresholds>, Failure> {
     let path = thresholds_path(check, suite).filter(|path| !is_of_benchmarks(path));
     let mut thresholds = match path {
@@ -209,7 +209,7 @@ fn thresholds(check: &Check, suite: &Suite) -> Result<Option<Thresholds>, Failur
     Ok(thresholds)
 }
 
-/// Why there is no check. What a compiler printed stands before the sentence.
+/// Converts the error of a check. The compiler's output precedes the sentence.
 pub(crate) fn failure(error: CheckError) -> Failure {
     if let CheckError::Build(error) = &error {
         output::tell(&error.output);
@@ -217,7 +217,7 @@ pub(crate) fn failure(error: CheckError) -> Failure {
     error.into()
 }
 
-/// What is said while the check runs. SwiftNIO's lines are the result itself.
+/// Prints progress while the check runs. SwiftNIO's lines are the result itself.
 fn tell(form: CheckForm, progress: &Progress<'_>, style: Style) {
     match (form, progress) {
         (CheckForm::Nio, Progress::Begins(_, path)) => nio_line(&nio::program(path)),
@@ -228,6 +228,6 @@ fn tell(form: CheckForm, progress: &Progress<'_>, style: Style) {
 }
 
 fn nio_line(line: &str) {
-    // A reader that has gone is noticed when the result is written.
+    // A closed stdout is noticed when the result is written.
     let _ = output::to_stdout(|out| out.write_all(line.as_bytes()));
 }

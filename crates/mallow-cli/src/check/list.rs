@@ -8,8 +8,8 @@ use mallow_check::workdir::Workdir;
 use mallow_query::Failure;
 use mallow_text::{plural, printable};
 
-/// All names that `--only` takes, one on a line: the tests', each with those of its regions behind it, as far as they are known from
-/// the last run or from baselines.
+/// Prints all names that `--only` accepts, one per line: those of the tests, each followed by those of its regions,
+/// as far as these are known from the last run or from baselines.
 pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
     let with_baseline = suite_file::baselines(check, &suite)?.all_names()?;
@@ -27,7 +27,7 @@ pub(crate) fn list(check: &Check) -> Result<u8, Failure> {
     Ok(exit_code::FINE)
 }
 
-/// The baselines that have a name, one on a line, each with how many tests it has and the classes of environments that it is for.
+/// Prints the named baselines, one per line, each with the number of its tests and the classes of environments that it is for.
 pub(crate) fn baselines(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
     let named = suite_file::all_baselines(check, &suite)?.list_named()?;

@@ -1,4 +1,4 @@
-//! The places that a check's result goes to.
+//! The destinations of a check's result.
 
 use super::checkout::Checkout;
 use super::ci_environment::CiEnvironment;
@@ -13,7 +13,7 @@ use mallow_text::check::{annotations, junit, nio};
 use std::io::Write;
 use std::path::Path;
 
-/// A result and who wants it.
+/// A result and its destinations.
 pub(crate) struct Outputs<'a> {
     pub(crate) check: &'a Check,
     pub(crate) result: &'a CheckResult,
@@ -21,7 +21,7 @@ pub(crate) struct Outputs<'a> {
 }
 
 impl Outputs<'_> {
-    /// Writes everything that was asked for. `folder` is the suite's.
+    /// Writes everything that was requested. `folder` is the suite's.
     pub(crate) fn write(&self, folder: &Path) -> Result<(), Failure> {
         let shown = &self.check.shown;
         let page = Page {
@@ -44,7 +44,7 @@ impl Outputs<'_> {
             let checkout = Checkout::new(self.ci_environment.checkout.as_deref(), folder);
             let commands =
                 annotations::commands(self.result, page.allow_improvement, &|file| checkout.relative(file));
-            // GitHub reads them off stderr as well; stdout may be a document.
+            // GitHub also reads them from stderr; stdout may be a document.
             output::tell(&commands);
         }
         Ok(())
@@ -63,7 +63,7 @@ impl Outputs<'_> {
             CheckForm::Nio => {
                 output::tell(&nio::verdicts(self.result));
                 match &shown.output {
-                    // On stdout they stand already.
+                    // They are on stdout already.
                     None => return Ok(()),
                     Some(_) => self.result.tests.iter().map(nio::test).collect(),
                 }

@@ -1,4 +1,4 @@
-//! Tests that are built and not measured: how they are made, run and typed.
+//! Tests that are built and not measured: building, running, and printing their command.
 
 use super::judging::tools;
 use super::request::Check;
@@ -9,7 +9,7 @@ use mallow_check::workdir::Workdir;
 use mallow_query::Failure;
 use std::process::Command;
 
-/// The tests of a suite, built. What a compiler printed stands before the failure.
+/// Builds the tests of a suite. The compiler's output precedes an error.
 pub(super) fn prepared(check: &Check, suite: &Suite, workdir: &Workdir) -> Result<Vec<Prepared>, Failure> {
     let prepared =
         build::prepare(suite, workdir, &tools(check)).and_then(|tests| tests.into_iter().collect());
@@ -19,7 +19,7 @@ pub(super) fn prepared(check: &Check, suite: &Suite, workdir: &Workdir) -> Resul
     })
 }
 
-/// A test as a command with its folder and its variables.
+/// Returns a test's command with its folder and its variables.
 pub(super) fn command(test: &Prepared) -> Command {
     let mut command = Command::new(&test.command[0]);
     command.args(&test.command[1..]).current_dir(&test.directory);
@@ -27,7 +27,7 @@ pub(super) fn command(test: &Prepared) -> Command {
     command
 }
 
-/// The command as it can be typed.
+/// Returns the command as it can be typed.
 pub(super) fn line(test: &Prepared) -> String {
     let words: Vec<String> =
         test.command.iter().map(|word| mallow_text::shell_word(&word.to_string_lossy())).collect();

@@ -1,4 +1,4 @@
-//! What a command line of `mallow check` means.
+//! Interprets the command line of `mallow check`.
 
 use crate::args::{LowCheck, LowFormat};
 use mallow_collect::CommandLines;
@@ -6,36 +6,36 @@ use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-/// Stacks of a test that are shown.
+/// The default number of stacks per test.
 const LIMIT: usize = 10;
 
 /// Check a suite, or do something else with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Check {
-    /// None for `mallow.toml` in the current folder.
+    /// `None` for `mallow.toml` in the current folder.
     pub(crate) suite: Option<PathBuf>,
     pub(crate) job: Job,
-    /// Names of tests with `*` and `?`; empty for all.
+    /// Globs of test names; empty for all.
     pub(crate) only: Vec<String>,
     pub(crate) measuring: Measuring,
     pub(crate) baselines: Baselines,
     pub(crate) shown: OutputOptions,
 }
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
     /// Run, compare, judge.
     Judge,
-    /// Run two builds, compare, judge. What it is, a folder or a command, is seen when it is looked for.
+    /// Run two builds, compare, judge. Whether the argument is a folder or a command is decided later.
     Against(OsString),
-    /// Run, and write what was measured as baselines.
+    /// Run, and store the metrics as baselines.
     Update { accept_blind: bool },
-    /// Write baselines of a report that was made elsewhere.
+    /// Store baselines from a report that was made elsewhere.
     UpdateFrom { report: PathBuf, accept_blind: bool },
-    /// Name the tests.
+    /// List the tests.
     List,
-    /// Name the baselines that have a name.
+    /// List the named baselines.
     ListBaselines,
     /// Build and run without hooks.
     Unhooked,
@@ -45,7 +45,7 @@ pub(crate) enum Job {
     Markers(PathBuf),
 }
 
-/// What overrules the suite's words on how tests run.
+/// What overrides the suite's settings for running tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Measuring {
     pub(crate) runs: Option<NonZeroU32>,
@@ -56,17 +56,17 @@ pub(crate) struct Measuring {
     pub(crate) command_lines: CommandLines,
 }
 
-/// What tests are held against.
+/// What tests are compared with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Baselines {
     pub(crate) folder: Option<PathBuf>,
-    /// None for those without a name.
+    /// `None` for baselines without a name.
     pub(crate) name: Option<String>,
     pub(crate) thresholds: Option<PathBuf>,
     pub(crate) thresholds_from_logs: Vec<PathBuf>,
     pub(crate) compare_anyway: bool,
     pub(crate) allow_improvement: bool,
-    /// Whether `--ci` was given; the environment may say so too.
+    /// Whether `--ci` was given; the environment may imply it, too.
     pub(crate) ci: bool,
 }
 
@@ -74,19 +74,19 @@ pub(crate) struct Baselines {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputOptions {
     pub(crate) form: CheckForm,
-    /// None for stdout.
+    /// `None` for stdout.
     pub(crate) output: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
     pub(crate) markdown: Option<PathBuf>,
-    /// Whether `--annotations` was given; the environment may say so too.
+    /// Whether `--annotations` was given; the environment may imply it, too.
     pub(crate) annotations: bool,
-    /// Functions that are plumbing too, as globs.
+    /// Functions that count as plumbing, too, as globs.
     pub(crate) plumbing: Vec<String>,
-    /// Stacks of a test.
+    /// The maximum number of stacks per test.
     pub(crate) limit: usize,
 }
 
-/// What is printed.
+/// The output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckForm {
     Text,
@@ -139,7 +139,7 @@ impl From<LowCheck> for Check {
     }
 }
 
-/// The parser lets no two of them through together, but for `--update` with what belongs to it.
+/// The parser accepts only one of them, except for `--update` with its additional flags.
 fn job(low: &LowCheck) -> Job {
     let accept_blind = low.baselines.accept_blind;
     if let Some(folder) = &low.tests.markers {
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
-    /// The command's part of the command line alone.
+    /// The arguments of this command only.
     #[derive(Debug, Parser)]
     struct Line {
         #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `mallow check --shell`: one test, built, with a shell beside it.
+//! `mallow check --shell`: builds one test and starts a shell.
 
 use super::judging::workdir;
 use super::prepared::{line, prepared};
@@ -8,7 +8,7 @@ use mallow_check::suite::Suite;
 use mallow_query::{Failure, reason};
 use std::process::Command;
 
-/// Leaves the person in the working folder, with the test built and its variables set.
+/// Starts a shell in the work directory, with the test built and its variables set.
 pub(crate) fn open(check: &Check, name: &str) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &[name.to_owned()])?.without_possible_ones();
     let workdir = workdir(&suite.folder)?;

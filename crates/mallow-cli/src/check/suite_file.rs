@@ -6,14 +6,14 @@ use mallow_check::suite::Suite;
 use mallow_query::Failure;
 use std::path::Path;
 
-/// A file's text, or why it cannot be had.
+/// Reads a file's text.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     mallow_files::open_input(path).and_then(std::io::read_to_string).map_err(|error| {
         Failure::new(format!("cannot read {}: {}.", path.display(), mallow_query::reason(&error)))
     })
 }
 
-/// Where a suite's baselines are that were asked for.
+/// Returns where the requested baselines of a suite are.
 pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
     let all = all_baselines(check, suite)?;
     let Some(name) = &check.baselines.name else { return Ok(all) };
@@ -28,13 +28,13 @@ pub(crate) fn baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failu
     Ok(named)
 }
 
-/// The folder of all of a suite's baselines.
+/// Returns the folder of all of a suite's baselines.
 pub(crate) fn all_baselines(check: &Check, suite: &Suite) -> Result<Baselines, Failure> {
     let folder = check.baselines.folder.as_ref().unwrap_or(&suite.gate.baselines);
     Ok(Baselines::open(folder)?)
 }
 
-/// The names that there are.
+/// Returns the existing names.
 fn known(all: &Baselines) -> Result<String, Failure> {
     let names: Vec<String> = all.list_named()?.into_iter().map(|named| named.name).collect();
     Ok(if names.is_empty() { String::new() } else { format!("; there are {}", names.join(", ")) })

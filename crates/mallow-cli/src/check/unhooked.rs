@@ -1,4 +1,4 @@
-//! `mallow check --no-hooks`: the tests as anybody would run them.
+//! `mallow check --no-hooks`: runs the tests without mallow.
 
 use super::judging::workdir;
 use super::prepared::{command, line, prepared};
@@ -7,7 +7,7 @@ use crate::{exit_code, output};
 use mallow_check::suite::Suite;
 use mallow_query::{Failure, reason};
 
-/// Builds and runs the tests as anybody would run them; returns the first status that is not 0.
+/// Builds and runs the tests without mallow; returns the first status that is not 0.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let suite = Suite::open(check.suite.as_deref(), &check.only)?.without_possible_ones();
     let workdir = workdir(&suite.folder)?;

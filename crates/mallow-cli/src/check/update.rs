@@ -1,4 +1,4 @@
-//! Taking metrics over as baselines.
+//! Stores metrics as baselines.
 
 use super::ci_environment::CiEnvironment;
 use super::request::Check;
@@ -14,7 +14,7 @@ use mallow_query::Failure;
 use mallow_text::printable;
 use std::path::Path;
 
-/// Of a check that was run just now.
+/// Updates from a check that has just run.
 pub(crate) fn of_result(
     check: &Check,
     result: &CheckResult,
@@ -34,7 +34,7 @@ pub(crate) fn of_result(
     write(&plan(result, baselines, &options)?)
 }
 
-/// Of a report that was made elsewhere, in CI as a rule.
+/// Updates from a report that was made elsewhere, usually in CI.
 pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
@@ -48,7 +48,7 @@ pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> R
     write(&plan(&result, &suite_file::baselines(check, &suite)?, &options)?)
 }
 
-/// Shows what changes and does it. What is refused makes the command fail.
+/// Prints what changes, and writes it. If anything is refused, the command fails.
 fn write(update: &Update) -> Result<u8, Failure> {
     let paths = update.write()?;
     output::to_stdout(|out| {
@@ -62,7 +62,7 @@ fn write(update: &Update) -> Result<u8, Failure> {
     Ok(if update.refused.is_empty() { exit_code::FINE } else { exit_code::FAILED })
 }
 
-/// One test: its name, and old and new values that differ.
+/// Formats one test: its name, and old and new values that differ.
 fn text(test: &UpdateTest) -> String {
     if test.baseline.is_none() {
         return format!("{}: removed, there is no such test.\n", test.name);

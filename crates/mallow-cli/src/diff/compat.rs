@@ -1,4 +1,4 @@
-//! `mallow diff --compat`: comparisons as other tools' scripts print them.
+//! `mallow diff --compat`: comparisons in the output format of other tools' scripts.
 
 use crate::args::Compat;
 use crate::{exit_code, output};

@@ -1,4 +1,4 @@
-//! Words that were typed before it was known what the files count, as those of what they count.
+//! Converts arguments that were typed before the kind of the files was known into those of heap or CPU profiles.
 
 use crate::args::{AnyLimit, AnyMeasure};
 use mallow_cpu::{CpuMetric, CpuProfile};
@@ -11,25 +11,25 @@ use std::path::Path;
 
 /// A kind of profile.
 pub(super) trait Kind: StackProfile + Sized {
-    /// The metric that was asked for, or the first that every file knows.
+    /// Returns the requested metric, or the first that every file has.
     fn choose(asked: Option<MetricOf<Self>>, files: &[(&Path, &Self)]) -> Result<MetricOf<Self>, Failure>;
 
-    /// A measure that was typed, if it is one of these.
+    /// Converts a measure that was typed, if it is of this kind.
     fn measure(typed: AnyMeasure) -> Option<MetricOf<Self>>;
 
-    /// A limit that was typed, if it is on one of these.
+    /// Converts a limit that was typed, if it is of this kind.
     fn limit(typed: &AnyLimit) -> Option<Limit<MetricOf<Self>>>;
 
-    /// Holds limits on functions' shares against two profiles, as far as such a profile has any.
+    /// Compares the shares of functions with limits, if this kind of profile has shares.
     fn shares(limits: &[AnyLimit], sides: [&Self; 2]) -> Result<Vec<ShareVerdict>, Failure>;
 
-    /// What such a file tells.
+    /// What such a file contains.
     const TELLS: &'static str;
 
     /// Whether a function has a share of its samples.
     const HAS_SHARES: bool;
 
-    /// As [`Kind::choose`], of what was typed.
+    /// As [`Kind::choose`], for a typed measure.
     fn choose_by(typed: Option<AnyMeasure>, files: &[(&Path, &Self)]) -> Result<MetricOf<Self>, Failure> {
         let asked =
             typed.map(|typed| Self::measure(typed).ok_or_else(|| strange::<Self>(typed.word(), files)));
@@ -59,7 +59,7 @@ impl Kind for Profile {
         }
     }
 
-    /// They were refused as limits on what is strange to it.
+    /// Such limits were refused earlier, as limits of another kind of profile.
     fn shares(_: &[AnyLimit], _: [&Self; 2]) -> Result<Vec<ShareVerdict>, Failure> {
         Ok(Vec::new())
     }
@@ -110,7 +110,7 @@ impl Kind for CpuProfile {
     }
 }
 
-/// The limits on figures, if all that were typed are on what the files tell.
+/// Returns the limits on metrics, if all that were typed fit the files.
 pub(super) fn of_kind<P: Kind>(
     typed: &[AnyLimit],
     files: &[(&Path, &P)],

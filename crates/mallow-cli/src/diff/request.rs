@@ -1,4 +1,4 @@
-//! What a command line of `mallow diff` means.
+//! Interprets the command line of `mallow diff`.
 
 use crate::args::{AnyLimit, AnyMeasure, Compat, DiffForm, LowDiff};
 use crate::destination::Destination;
@@ -15,20 +15,20 @@ pub(crate) struct Diff {
     pub(crate) before: PathBuf,
     pub(crate) after: PathBuf,
     pub(crate) attribution: ReallocAttribution,
-    /// None for the first that both files know.
+    /// `None` for the first that both files have.
     pub(crate) by: Option<AnyMeasure>,
-    /// Which of the processes of both; none for all.
+    /// The process in both; `None` for all.
     pub(crate) process: Option<ProcessChoice>,
     /// Whether lines of scripts are compared, and the interpreter around them.
     pub(crate) scripts: ScriptFrames,
-    /// What to compare, but for the measure.
+    /// The settings of the comparison, except for the measure.
     pub(crate) options: DiffOptions,
     pub(crate) per: NonZeroU64,
     pub(crate) limit: Option<usize>,
     pub(crate) fail_on: Vec<AnyLimit>,
     pub(crate) form: DiffForm,
     pub(crate) output: Destination,
-    /// Another tool's comparison in place of ours; nothing but the files matters then.
+    /// The output of another tool's comparison instead of ours; then only the files matter.
     pub(crate) compat: Option<Compat>,
 }
 

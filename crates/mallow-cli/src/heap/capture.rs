@@ -1,4 +1,4 @@
-//! `mallow heap capture`: a snapshot of a process, or a command that can be asked for snapshots.
+//! `mallow heap capture`: captures a snapshot of a process, or starts a command that can be captured.
 
 use crate::args::LowHeapCapture;
 use crate::refusal::Refusal;
@@ -12,10 +12,10 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether the command has ended.
+/// The interval at which it is checked whether the command has exited.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// Does what was asked for.
+/// Executes what was requested.
 pub(super) fn run(low: &LowHeapCapture) -> Result<u8, Refusal> {
     match low.pid {
         Some(pid) => {
@@ -54,7 +54,7 @@ fn start(low: &LowHeapCapture) -> Result<u8, Refusal> {
     output::note(&[format!("for a snapshot of its heap: {}", asking(pid, low))]);
     if let Some(every) = low.every {
         let (folder, redact) = (low.output.clone(), low.redact);
-        // It ends with us, wherever it is.
+        // The thread ends with this process.
         thread::spawn(move || again_and_again(pid, every, folder.as_deref(), redact));
     }
     let mut running = RunningCommand::new(child, interrupts, None);
@@ -69,7 +69,7 @@ fn start(low: &LowHeapCapture) -> Result<u8, Refusal> {
     }
 }
 
-/// Snapshots of the command and of what it has started: a server's workers hold what grows, and a script's interpreter is a child of its shell.
+/// Captures the command and its descendants: the workers of a server hold what grows, and a script's interpreter is a child of its shell.
 fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact: bool) {
     let mut was_asked = false;
     loop {
@@ -77,13 +77,13 @@ fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact:
         let mut asked = process::family(command);
         asked.retain(|pid| process::runtime(*pid).is_some());
         if asked.is_empty() && !was_asked {
-            // That nobody can be asked is said of the command. A shell whose interpreter has ended has had one.
+            // If no process can be captured, the message names the command. If a shell's interpreter has exited, there was one.
             asked.push(command);
         }
         was_asked |= asked.iter().any(|pid| *pid != command || process::runtime(*pid).is_some());
         for pid in asked {
             let taken = take(pid, &Options { output: folder, redact, all: false });
-            // One that has ended meanwhile has nothing to say.
+            // A process that has exited meanwhile needs no message.
             if let Err(failure) = taken
                 && process::is_alive(pid)
             {
@@ -93,7 +93,7 @@ fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact:
     }
 }
 
-/// What to type.
+/// Returns the command to type.
 fn asking(pid: u32, low: &LowHeapCapture) -> String {
     let folder = low.output.iter().map(|folder| format!(" -o {}", quoted(folder)));
     format!(

@@ -1,4 +1,4 @@
-//! One document over HTTP on this machine: to whoever knows its path, and of pages only to one, until it was fetched once.
+//! Serves one document over HTTP on this machine, until it was fetched once: to requests that know its path, and of web pages only to one origin.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -16,18 +16,18 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-/// How long a connection may take: it is this machine's.
+/// The timeout of a connection, which is local.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Connections at a time. A page needs two.
+/// The maximum number of connections. A page needs two.
 const CONNECTIONS_MAX: usize = 16;
 
-/// What is offered.
+/// What is served.
 pub(super) struct Offer {
-    /// Known to nobody who was not told.
+    /// A secret path.
     pub(super) path: String,
     /// The page that may read it.
     pub(super) origin: &'static str,
-    /// What it is asked by. A page of somebody else's, whose name leads here, asks by that name.
+    /// The required `Host` header. A foreign page whose name resolves to this address (DNS rebinding) sends another one.
     pub(super) host: String,
     pub(super) profile: Vec<u8>,
 }
@@ -69,7 +69,7 @@ async fn until_fetched(listener: TcpListener, shared: Arc<Shared>) -> std::io::R
     }
 }
 
-/// Answers over one connection, and says so when the whole document has gone over it.
+/// Answers the requests of one connection, and reports when the whole document was sent over it.
 async fn served(connection: TcpStream, shared: Arc<Shared>, fetched: UnboundedSender<()>) {
     let is_given = AtomicBool::new(false);
     let answer = |request: Request<hyper::body::Incoming>| {
@@ -102,7 +102,7 @@ fn answered(
     let (status, body) = match *method {
         _ if !(is_for_us && is_the_page && is_known) => (StatusCode::NOT_FOUND, Bytes::new()),
         Method::GET | Method::HEAD => (StatusCode::OK, body.clone()),
-        // A page asks first whether it may ask a private machine.
+        // The preflight request of a page that wants to access a private network.
         Method::OPTIONS => (StatusCode::NO_CONTENT, Bytes::new()),
         _ => (StatusCode::METHOD_NOT_ALLOWED, Bytes::new()),
     };
@@ -146,7 +146,7 @@ mod tests {
         let host = ("host", HOST);
         assert_eq!(status(Method::GET, PATH, &[host, ("origin", PAGE)]), (200, page.clone()));
         assert_eq!(status(Method::OPTIONS, PATH, &[host, ("origin", PAGE)]), (204, page.clone()));
-        // A person with curl has no origin.
+        // curl sends no origin.
         assert_eq!(status(Method::GET, PATH, &[host]), (200, page));
         for (method, path, headers) in [
             (Method::GET, "/", &[host][..]),

@@ -1,4 +1,4 @@
-//! `mallow report` of a profile that tells where a processor's time went.
+//! `mallow report` for a CPU profile.
 
 use super::request::CpuRequest;
 use crate::args::{AnySort, ReportForm};

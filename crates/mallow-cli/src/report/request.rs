@@ -1,4 +1,4 @@
-//! What `mallow report` is asked for.
+//! Interprets the command line of `mallow report`.
 
 use crate::args::{AnyMeasure, AnySort, LowEvents, LowExpression, LowReport, LowWindow, ReportForm};
 use crate::destination::Destination;
@@ -9,26 +9,26 @@ use mallow_view::{
     TreeLayout,
 };
 
-/// The part of the whole tree below which its branches are folded: 1 %.
+/// Branches below this part of the whole tree are collapsed: 1 %.
 const THRESHOLD_PPM: u32 = 10_000;
-/// Branches above one another that still leave room for names in 80 columns.
+/// The number of nested branches that still leaves room for names in 80 columns.
 const TEXT_DEPTH: usize = 16;
-/// What a parser of JSON can be expected to follow.
+/// The depth that JSON parsers can be expected to handle.
 const JSON_DEPTH: usize = 60;
 
-/// What `mallow report` is asked for, whatever the file turns out to count.
+/// A request, for either kind of profile.
 #[derive(Debug, PartialEq)]
 pub(crate) struct ReportCommand {
-    /// Of what allocated.
+    /// For a heap profile.
     pub(crate) heap: ReportRequest,
-    /// Of a processor's time.
+    /// For a CPU profile.
     pub(crate) cpu: CpuRequest,
-    /// What was asked that means nothing of what allocated.
+    /// A flag that has no meaning for a heap profile.
     pub(crate) only_cpu: Option<String>,
     pub(crate) output: Destination,
 }
 
-/// What is asked of a profile of a processor's time.
+/// The request for a CPU profile.
 #[derive(Debug, PartialEq)]
 pub(crate) struct CpuRequest {
     pub(crate) sort: Option<AnySort>,
@@ -41,7 +41,7 @@ pub(crate) struct CpuRequest {
     pub(crate) filter: Filter,
     pub(crate) annotate: Option<String>,
     pub(crate) form: ReportForm,
-    /// What was asked that means nothing of a processor's time.
+    /// A flag that has no meaning for a CPU profile.
     pub(crate) only_heap: Option<String>,
 }
 
@@ -50,12 +50,12 @@ impl From<LowReport> for ReportCommand {
         let (cpu, only_cpu) = (cpu_request(&low), only_cpu(&low));
         let detail = if low.form.form() == ReportForm::Text { Detail::Page } else { Detail::Document };
         let layout = layout(&low, detail);
-        // A document has whole stacks; whoever reads it can tell the interpreter's frames.
+        // A document has whole stacks; its readers can recognise the interpreter's frames.
         let scripts = match (&low.filter.frames).into() {
             ScriptFrames::Folded if detail == Detail::Document => ScriptFrames::All,
             scripts => scripts,
         };
-        // A table is of a part; what only events tell has its own way to show a window.
+        // A table shows a part; analyses of single events show a window in their own way.
         let window =
             if has_table(&low) { std::mem::take(&mut low.events.window) } else { LowWindow::default() };
         let part = window.part(LowExpression { filter: low.filter.expression.filter.take() });
@@ -115,7 +115,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
         },
         limit: low.limit,
         scripts: (&filter.frames).into(),
-        // The innermost frame is the answer, be it the allocator.
+        // The innermost frame is the answer, even if it is the allocator.
         shown: if filter.frames.all_frames { FrameVisibility::All } else { FrameVisibility::WithoutStart },
         filter: Filter {
             function: filter.function.clone(),
@@ -128,7 +128,7 @@ fn cpu_request(low: &LowReport) -> CpuRequest {
     }
 }
 
-/// What was typed that means nothing of a processor's time.
+/// Returns a flag that was typed and has no meaning for a CPU profile.
 fn only_heap(low: &LowReport) -> Option<String> {
     if let Some(AnySort::Heap(key)) = low.sort {
         return Some(format!("--metric {}", key.word()));
@@ -152,11 +152,11 @@ fn only_heap(low: &LowReport) -> Option<String> {
     flags.into_iter().find(|(is_typed, _)| *is_typed).map(|(_, flag)| flag.to_owned())
 }
 
-/// What was typed that means nothing of what allocated.
+/// Returns a flag that was typed and has no meaning for a heap profile.
 fn only_cpu(low: &LowReport) -> Option<String> {
     match low.sort {
         None => {}
-        // Each has figures of its own.
+        // Each of these has its own metrics.
         Some(AnySort::Heap(key)) if low.events.timeline || low.events.threads => {
             let view = if low.events.timeline { "--timeline" } else { "--threads" };
             return Some(format!("--metric {} beside {view}", key.word()));
@@ -167,7 +167,7 @@ fn only_cpu(low: &LowReport) -> Option<String> {
     low.measure.map(|measure| format!("--measure {}", measure.word()))
 }
 
-/// Returns whether sites are laid out by flags for that.
+/// Returns whether a flag for a layout of sites was given.
 fn has_table(low: &LowReport) -> bool {
     let is_of_functions = low.functions.is_some() || low.peek.is_some() || low.annotate.is_some();
     is_of_functions || low.sort.is_some() || low.tree.is_some() || low.points || low.per.is_some()

@@ -1,12 +1,12 @@
 //! Files of variables: `.env`.
 //!
-//! `KEY=VALUE` lines, comments, quotes, and `export ` before a key. Nothing is put in for `$NAME`, because programs that read such
-//! files disagree on it.
+//! `KEY=VALUE` lines, comments, quotes, and `export ` before a key. `$NAME` is not expanded, because programs that
+//! read such files disagree on it.
 
 use mallow_query::Failure;
 use std::path::Path;
 
-/// The variables of a file, in its order; of equal names the last one counts.
+/// Parses the variables of a file, in its order; of equal names the last one counts.
 pub(crate) fn parse(text: &str, path: &Path) -> Result<Vec<(String, String)>, Failure> {
     let mut variables: Vec<(String, String)> = Vec::new();
     for (at, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
@@ -30,7 +30,7 @@ pub(crate) fn parse(text: &str, path: &Path) -> Result<Vec<(String, String)>, Fa
     Ok(variables)
 }
 
-/// A value without its quotes and without a comment behind it; none when its quotation has no end.
+/// Returns a value without its quotes and without a comment after it; `None` if a quote is not closed.
 fn value_of(text: &str) -> Option<String> {
     match text.chars().next() {
         Some('\'') => text[1..].split_once('\'').map(|(value, _)| value.to_owned()),

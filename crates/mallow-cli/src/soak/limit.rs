@@ -1,15 +1,15 @@
-//! How much memory a server may have when nobody says so: its control group's, or the machine's.
+//! The default memory limit of a server: its control group's, or the machine's.
 
 use std::path::Path;
 
-/// The least of what limits a process of ours, in bytes; `root` is `/`, but for tests.
+/// Returns the lowest limit of this process, in bytes; `root` is `/`, except in tests.
 pub(crate) fn memory_limit(root: &Path) -> Option<u64> {
     let machine = std::fs::read_to_string(root.join("proc/meminfo")).ok().and_then(|text| of_machine(&text));
     let groups = std::fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
     let limits = groups.lines().filter_map(|line| line.strip_prefix("0::")).flat_map(|path| {
         let mut folder = root.join("sys/fs/cgroup").join(path.trim_start_matches('/'));
         let mut limits = Vec::new();
-        // A group is limited by those that it is in.
+        // The limits of all enclosing groups apply, too.
         while folder.starts_with(root.join("sys/fs/cgroup")) {
             let text = std::fs::read_to_string(folder.join("memory.max")).ok();
             limits.extend(text.and_then(|text| text.trim().parse::<u64>().ok()));

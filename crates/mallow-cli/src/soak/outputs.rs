@@ -1,4 +1,4 @@
-//! The places that a soak's result goes to.
+//! The destinations of a soak's result.
 
 use super::script::Script;
 use crate::args::{LowSoakFormat, LowSoakOutputs};
@@ -11,7 +11,7 @@ use mallow_text::soak::{drawing, junit, warp};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Refuses before the server runs what could not be written after it.
+/// Refuses, before the server runs, outputs that could not be written after it.
 pub(crate) fn check(shown: &LowSoakOutputs) -> Result<(), Failure> {
     let pair = shown.output.as_deref().map(pair);
     let journal = shown.samples.iter().filter(|_| !shown.resume);
@@ -39,7 +39,7 @@ pub(crate) fn check(shown: &LowSoakOutputs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where the two profiles go: into a folder, or behind a prefix.
+/// Returns the paths of the two profiles: in a folder, or after a prefix.
 pub(crate) fn pair(prefix: &Path) -> (PathBuf, PathBuf) {
     if is_folder(prefix) {
         return (prefix.join("before.mallow"), prefix.join("after.mallow"));
@@ -79,7 +79,7 @@ pub(crate) fn write_pair(
     Ok(Some(paths))
 }
 
-/// Writes everything else that was asked for; the report comes last, so that it is read first.
+/// Writes all other requested outputs; the report comes last, so that it is read first.
 pub(crate) fn write(
     shown: &LowSoakOutputs,
     page: &Page<'_>,

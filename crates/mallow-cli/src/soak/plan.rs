@@ -1,4 +1,4 @@
-//! What a command line of `mallow soak` means, together with the environment: the second step after [`crate::args`].
+//! Interprets the command line of `mallow soak` together with the environment: the second step after [`crate::args`].
 
 use super::env_file;
 use super::limit::memory_limit;
@@ -16,27 +16,27 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is to be done.
+/// What to do.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) options: SoakOptions,
-    /// What the script would call its settings; the warp form shows them.
+    /// The script's settings, which the warp format prints.
     pub(crate) settings: Script,
-    /// Things that the reader should know.
+    /// Notes for the user.
     pub(crate) notes: Vec<String>,
 }
 
-/// What was found outside of the command line.
+/// Settings from outside of the command line.
 struct PlanContext<'a> {
     low: &'a LowSoak,
-    /// Of the file; the environment goes before them.
+    /// Variables of the file; those of the environment take precedence.
     file: Vec<(String, String)>,
     script: Script,
-    /// Whether the script's variables stand for flags that were not given.
+    /// Whether the script's variables replace flags that were not given.
     is_script: bool,
 }
 
-/// Makes a plan of a command line. `variable` looks into the environment.
+/// Makes a plan of a command line. `variable` reads the environment.
 pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> Result<Plan, Failure> {
     let load = &low.load;
     let lists = [&load.urls, &load.access_log, &load.flow];
@@ -91,10 +91,10 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
     Ok(Plan { options, settings, notes })
 }
 
-/// Snapshots of larger heaps are taken only where a folder was named for them: two of them would fill many a disk.
+/// Snapshots of larger heaps are taken only if a folder for them was given: two of them could fill a disk.
 const SNAPSHOT_HEAP_BYTES_MAX: u64 = 1 << 30;
 
-/// From where on growth is growth, for a journal too.
+/// Returns the thresholds of growth, which are also used for a journal.
 pub(crate) fn rules(low: &LowSoak) -> Result<Rules, Failure> {
     let mut rules = Rules {
         growth_per_request_max: low.limits.max_growth,
@@ -117,10 +117,10 @@ pub(crate) fn rules(low: &LowSoak) -> Result<Rules, Failure> {
     Ok(rules)
 }
 
-/// How long the server is left alone, before the load and behind it: with the load all of it has to fit into the time there is.
+/// Returns the duration of the idle phases: before the load, after it, and with the load they must fit into the available time.
 fn idle(low: &LowSoak) -> Result<Duration, Failure> {
     const IDLE: Duration = Duration::from_secs(2);
-    /// The part of all time that is enough for it where nobody asks for more.
+    /// The default of an idle phase is at most this part of the whole time.
     const PART: u32 = 8;
     let (given, all) = (low.phases.idle, low.phases.max_time.unwrap_or(Duration::MAX));
     match given {
@@ -132,12 +132,12 @@ fn idle(low: &LowSoak) -> Result<Duration, Failure> {
     }
 }
 
-/// Returns whether an address is needed that nobody gave.
+/// Returns whether an address is needed that was not given.
 fn needs_script(low: &LowSoak) -> bool {
     low.load.url.is_none() && low.load.exec.is_none()
 }
 
-/// The variables of the named file, or of the `.env` here where the script would read it.
+/// Returns the variables of the named file, or of the `.env` in the current folder if the script would read it.
 fn file(low: &LowSoak, is_script: bool) -> Result<Vec<(String, String)>, Failure> {
     let default = Path::new(".env");
     let path = match &low.server.env_file {
@@ -191,7 +191,7 @@ impl PlanContext<'_> {
         self.low.load.concurrency.unwrap_or(if self.is_script { self.script.workers } else { 50 })
     }
 
-    /// Nobody said that a server has a page at the address of the script, and the script counts any answer.
+    /// The script's address is a default, the server may have no page there, and the script counts any response.
     fn accepted(&self) -> Vec<RangeInclusive<u16>> {
         let given = &self.low.request.accept;
         if given.is_empty() && self.is_script { vec![400..=499] } else { given.clone() }
@@ -209,7 +209,7 @@ impl PlanContext<'_> {
         }
     }
 
-    /// Where the load goes, if that is known.
+    /// Returns the address that receives the load, if it is known.
     fn target(&self, work: &Work) -> Option<SocketAddr> {
         match work {
             Work::Http(load) => Some(load.endpoint.address),
@@ -236,8 +236,8 @@ impl PlanContext<'_> {
         })
     }
 
-    /// The file's variables that the environment lacks, and HOST and PORT. An address that was typed goes before what the
-    /// environment says; one that was made of the environment is equal to it.
+    /// Returns the file's variables that the environment lacks, and HOST and PORT. An address that was typed takes
+    /// precedence over the environment; one that was derived from the environment is equal to it.
     fn environment(
         &self,
         target: Option<&SocketAddr>,
@@ -256,7 +256,7 @@ impl PlanContext<'_> {
         all
     }
 
-    /// What the script would print of this plan.
+    /// Returns the settings that the script would print for this plan.
     fn settings(&self, options: &SoakOptions, target: Option<SocketAddr>) -> Script {
         let mut settings = self.script.clone();
         settings.tries = options.iterations;

@@ -1,4 +1,4 @@
-//! Command lines, variables and files, and what they come to.
+//! Command lines, variables and files, and the resulting plans.
 
 use super::*;
 use crate::args::LowArgs;
@@ -97,7 +97,7 @@ fn with_a_url_the_defaults_are_ours() {
     );
     assert!(options.burst && options.extend && options.trim && options.record && load.keep_alive);
     assert_eq!(load.targets[0].path, "/a?b=c");
-    // The address that was typed is the one that the server is to listen at.
+    // The server must listen at the address that was typed.
     assert_eq!(variable(&options, "PORT"), Some("8081"));
 }
 

@@ -1,12 +1,12 @@
-//! The variables of the script that this command grew from, "Warp Memory leak test": HOST, PORT, DURATION, WORKERS, TRIES,
-//! with its meanings and its defaults.
+//! The variables of the script that this command is derived from, "Warp Memory leak test": HOST, PORT, DURATION,
+//! WORKERS, TRIES, with its meanings and its defaults.
 
 use crate::args::duration;
 use mallow_query::Failure;
 pub(crate) use mallow_text::soak::warp::Settings as Script;
 use std::time::Duration;
 
-/// What the variables say.
+/// Reads the variables.
 pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Script, Failure> {
     let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
     let number = |name: &str, most: u32, default: u32| match set(name) {
@@ -33,7 +33,7 @@ pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Script, Fa
     })
 }
 
-/// What it loads.
+/// Returns the URL that it loads.
 pub(crate) fn url(script: &Script) -> String {
     let is_bare_ipv6 = script.host.contains(':') && !script.host.starts_with('[');
     match is_bare_ipv6 {

@@ -1,4 +1,4 @@
-//! What is asked for: one URL with the method, headers and body of the flags, a list of them, or an access log.
+//! The requests: one URL with the method, headers and body of the flags, a list of them, or an access log.
 
 use super::script::{Script, url};
 use crate::args::{LowHttp, LowSoak};
@@ -12,16 +12,16 @@ use mallow_query::{Failure, reason};
 use mallow_soak::{Ready, Work};
 use std::io::Read;
 
-/// Targets, and where they are.
+/// Targets, and their server.
 pub(crate) struct Asked {
     pub(crate) url: Url,
     pub(crate) targets: Vec<Target>,
-    /// In the place of the targets.
+    /// Used instead of the targets.
     pub(crate) flow: Option<Flow>,
     pub(crate) notes: Vec<String>,
 }
 
-/// What is asked for. `base` is the URL that was given; the script's stands in for it where none is known.
+/// Returns the requests. `base` is the URL that was given; without any, the script's is used.
 pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result<Asked, Failure> {
     let remote = low.request.allow_remote;
     let list = match (&low.load.urls, &low.load.access_log) {
@@ -57,7 +57,7 @@ pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result
     Ok(Asked { url, targets, flow: None, notes: list.notes })
 }
 
-/// The order of the flags. Access logs keep no order that means something over several connections.
+/// Returns the order of the flags. The order of an access log means nothing over several connections.
 pub(crate) fn order(low: &LowSoak) -> Order {
     low.request.random.map_or(Order::Sequential, Order::Random)
 }
@@ -70,7 +70,7 @@ pub(crate) fn protocol(low: &LowSoak) -> Option<Protocol> {
     }
 }
 
-/// Where a URL leads, and whose certificate is good there.
+/// Returns the server of a URL, and which certificates are trusted.
 pub(crate) fn endpoint(low: &LowHttp, url: &Url) -> Endpoint {
     let trust = match &low.cacert {
         Some(path) => Trust::File(path.clone()),
@@ -80,7 +80,7 @@ pub(crate) fn endpoint(low: &LowHttp, url: &Url) -> Endpoint {
     url.endpoint(trust, low.sni.clone())
 }
 
-/// Refuses flags about TLS where it is spoken with nobody.
+/// Refuses flags about TLS if no connection uses it.
 pub(crate) fn check_tls(low: &LowHttp, work: &Work, ready: &Ready) -> Result<(), Failure> {
     let is_spoken = matches!(work, Work::Http(load) if load.endpoint.tls.is_some())
         || matches!(ready, Ready::Answers(endpoint, _) if endpoint.tls.is_some());
@@ -94,7 +94,7 @@ pub(crate) fn check_tls(low: &LowHttp, work: &Work, ready: &Ready) -> Result<(),
     }
 }
 
-/// One request as the flags describe it.
+/// Returns one request with the settings of the flags.
 fn single(low: &LowSoak, url: &Url) -> Result<Target, Failure> {
     let body = match (&low.request.body, &low.request.body_file) {
         (Some(text), _) => Some(Bytes::from(text.clone())),

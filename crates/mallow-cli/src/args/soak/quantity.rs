@@ -9,28 +9,28 @@ const SIZE: &str = "a size such as 64MiB, 1.5GiB or 512KB was expected";
 const STATUS: &str = "a status from 400 to 599, or 4xx or 5xx, was expected";
 const PER_REQUEST: &str = "bytes per request such as 4B/req or 1KiB/req were expected";
 
-/// `3s`, `1m30s` as Go writes it, or a number of seconds.
+/// Parses `3s`, `1m30s` as Go writes it, or a number of seconds.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
-    // A hundred years; more is a slip of the finger and no duration that a clock can be moved by.
+    // A hundred years: more is a typo, and more than clocks can represent.
     let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
     micros.map(|us| Duration::from_secs_f64(us / 1e6)).ok_or_else(|| DURATION.into())
 }
 
-/// `64MiB`, `64MB`, `64M`, or bytes.
+/// Parses `64MiB`, `64MB`, `64M`, or bytes.
 pub(super) fn bytes(text: &str) -> Result<u64, String> {
     let size = quantity::bytes(text).filter(|size| *size < 1.8e19);
     size.map(|size| size as u64).ok_or_else(|| SIZE.into())
 }
 
-/// `4B/req`; the end may be left out.
+/// Parses `4B/req`; the unit may be left out.
 pub(super) fn per_request(text: &str) -> Result<f64, String> {
     let ends = ["/request", "/req"];
     let size_text = ends.iter().find_map(|end| text.trim().strip_suffix(end)).unwrap_or(text);
     quantity::bytes(size_text).ok_or_else(|| PER_REQUEST.into())
 }
 
-/// `404`, or `4xx` for a hundred of them.
+/// Parses `404`, or `4xx` for a range of a hundred.
 pub(super) fn statuses(text: &str) -> Result<RangeInclusive<u16>, String> {
     let text = text.trim();
     let range = match text.strip_suffix("xx") {
@@ -42,7 +42,7 @@ pub(super) fn statuses(text: &str) -> Result<RangeInclusive<u16>, String> {
     range.filter(|range| (400..600).contains(range.start())).ok_or_else(|| STATUS.into())
 }
 
-/// A number above 0.
+/// Parses a number above 0.
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
@@ -50,7 +50,7 @@ pub(super) fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `USR1`, `SIGUSR1` or `10`.
+/// Parses `USR1`, `SIGUSR1` or `10`.
 pub(super) fn signal(text: &str) -> Option<i32> {
     let name = text.strip_prefix("SIG").unwrap_or(text);
     let by_name = (1..=31).find(|number| mallow_text::signal_name(*number).strip_prefix("SIG") == Some(name));

@@ -1,4 +1,4 @@
-//! Where the commands spend their time differently, by the lines that do it.
+//! Where the commands take different time, by line.
 
 use crate::flamegraph::counted;
 use mallow_bench::{BenchCommand, Session};
@@ -14,17 +14,17 @@ use mallow_view::{Filter, FlameOptions, FrameVisibility, compared_flames};
 use std::num::NonZeroU64;
 use std::path::Path;
 
-/// Samples of a command that are enough to see a difference in.
+/// The number of samples of a command in which a difference is visible.
 const SAMPLES: f64 = 2000.0;
-/// Samples in a second: the usual, and the most that does not change a command much.
+/// Samples per second: the default, and the highest rate that does not slow a command down much.
 const FREQUENCIES_HZ: [f64; 2] = [997.0, 4999.0];
-/// How long sampling may take, and how many runs of each command.
+/// The time limit of sampling, and the maximum number of runs of each command.
 const SECONDS_MAX: f64 = 10.0;
 const RUNS_MAX: f64 = 50.0;
 /// KiB of a stack, as in `mallow cpu`.
 const STACK_KIB: u32 = 32;
 
-/// Profiles of time, each of so many runs.
+/// CPU profiles, each of the same number of runs.
 pub(super) struct Sampled {
     pub(super) profiles: Vec<CpuProfile>,
     runs: NonZeroU64,
@@ -33,7 +33,7 @@ pub(super) struct Sampled {
 /// Samples each command, short ones in several runs.
 ///
 /// # Errors
-/// What goes wrong beside the commands; that the kernel refuses to sample is no such thing but a sentence.
+/// Failures other than those of the commands. If the kernel refuses to sample, the inner error is a sentence.
 pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sampled, String>, Failure> {
     let seconds = |command: &BenchCommand| {
         let wall_ns = command.runs.iter().map(|run| run.wall_ns).min().unwrap_or(0);
@@ -42,7 +42,7 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
     let shortest = session.commands.iter().map(seconds).fold(f64::INFINITY, f64::min);
     let all: f64 = session.commands.iter().map(seconds).sum();
     let frequency_hz = (SAMPLES / shortest).clamp(FREQUENCIES_HZ[0], FREQUENCIES_HZ[1]);
-    // As many of each, so that their sums can be compared.
+    // The same number for each, so that their sums can be compared.
     let runs =
         (SAMPLES / (frequency_hz * shortest)).ceil().min(RUNS_MAX).min(SECONDS_MAX / all).max(1.0) as u64;
     let options = SamplingOptions {
@@ -76,7 +76,7 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
     Ok(Ok(Sampled { profiles, runs: NonZeroU64::new(runs).unwrap_or(NonZeroU64::MIN) }))
 }
 
-/// The difference of one command to another as a picture; none where nothing was sampled.
+/// Draws the difference of one command from another; `None` if nothing was sampled.
 pub(super) fn flamegraph(
     sampled: &Sampled,
     sides: [usize; 2],
@@ -103,16 +103,16 @@ pub(super) fn flamegraph(
         icicle: false,
         is_compared: true,
     };
-    // Nothing to draw is a command that was too short to be sampled.
+    // There is nothing to draw if a command was too short to be sampled.
     Ok(graph.draw(&stacks).ok())
 }
 
-/// Time, where both tell it.
+/// Returns time, if both profiles have it.
 fn metric(profiles: [&CpuProfile; 2]) -> CpuMetric {
     if profiles.iter().all(|profile| profile.known.time) { CpuMetric::Time } else { CpuMetric::Events }
 }
 
-/// The top of the difference of one command to another.
+/// Returns the largest differences of one command from another.
 pub(super) fn text(
     sampled: &Sampled,
     sides: [usize; 2],

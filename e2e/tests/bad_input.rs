@@ -1,5 +1,5 @@
-//! What mallow says when it is given something it cannot use: one sentence, exit code 2, nothing left behind; 125, 126 or 127 where a
-//! program's status would be passed on. A trace that was only cut short still gives its report, with a warning.
+//! What mallow prints for input that it cannot use: one sentence, exit code 2, no file left behind; exit code 125,
+//! 126 or 127 if a program's status would be passed on. A truncated trace still has a report, with a warning.
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 /// Length of a trace's file header: magic, version u32, crc32 u32.
 const FILE_HEADER_BYTES: usize = 16;
 
-/// A trace of the program `family`, and its report.
+/// Returns a trace of the program `family`, and its report.
 fn trace() -> &'static (Vec<u8>, Value) {
     static TRACE: OnceLock<(Vec<u8>, Value)> = OnceLock::new();
     TRACE.get_or_init(|| {
@@ -25,13 +25,13 @@ fn trace() -> &'static (Vec<u8>, Value) {
     })
 }
 
-/// One sentence on stderr that begins with `mallow: `, exit code 2, nothing on stdout.
+/// Asserts one sentence on stderr that begins with `mallow: `, exit code 2, and nothing on stdout.
 #[track_caller]
 fn refused(finished: Finished, reason: &str) -> String {
     refused_with(finished, 2, reason)
 }
 
-/// The same, with the exit code of a command that passes a program's status on.
+/// Asserts the same with the exit code of a command that passes on a program's status.
 #[track_caller]
 fn refused_with(finished: Finished, code: i32, reason: &str) -> String {
     let finished = finished.ended(Exit::Status(code));
@@ -46,8 +46,9 @@ fn refused_with(finished: Finished, code: i32, reason: &str) -> String {
     finished.stderr
 }
 
-/// A report with warnings: exit code 0, every line of stderr a warning, JSON that says it is not complete, and no
-/// metric above the truth. Either all metrics are told, or none is: a file that ends before its first events knows nothing.
+/// Asserts a report with warnings: exit code 0, every line of stderr a warning, JSON that says it is incomplete, and
+/// no metric above the truth. Either all metrics are known, or none is: a file that ends before its first events
+/// contains none.
 #[track_caller]
 fn warned(finished: Finished) {
     let finished = finished.well();
@@ -70,7 +71,7 @@ fn warned(finished: Finished) {
     }
 }
 
-/// `-` is stdout, wherever something is written; no file of that name is made.
+/// `-` is stdout, wherever something is written; no file of that name is created.
 #[test]
 fn a_dash_is_stdout() {
     let workshop = Workshop::new("dash");
@@ -90,7 +91,7 @@ fn a_dash_is_stdout() {
     assert!(!workshop.file("-").exists());
 }
 
-/// Commands beside each other are for `mallow bench`, and whoever types them here is told so.
+/// Several commands are for `mallow bench`, and the message says so.
 #[test]
 fn stat_points_at_what_compares_commands() {
     let told = run::finish(run::mallow().args(["stat", "./a --x 1", "./b --x 1"]));
@@ -118,7 +119,7 @@ fn a_cut_trace_gives_its_report_with_a_warning() {
             warned(finished);
             reports += 1;
         } else {
-            // Only a file that holds no whole chunk may be refused.
+            // Only a file without a whole chunk may be refused.
             let first_chunk = FILE_HEADER_BYTES + 24 + le_u32(bytes, FILE_HEADER_BYTES + 8);
             assert!(cut < first_chunk, "cut at {cut} of {}, yet refused\n{finished}", bytes.len());
             refused(finished, "cannot read");
@@ -129,7 +130,7 @@ fn a_cut_trace_gives_its_report_with_a_warning() {
     assert_eq!(cut_end["totals"], truth["totals"], "all events are there, only the end is not");
 }
 
-/// What a trace lacks may be what breaks a limit, so only whole traces keep one.
+/// What is missing from a trace may exceed a limit, so only a complete trace can pass.
 #[test]
 fn a_cut_trace_neither_keeps_nor_breaks_a_limit() {
     let workshop = Workshop::new("cutlimit");
@@ -150,7 +151,7 @@ fn a_cut_trace_neither_keeps_nor_breaks_a_limit() {
     }
 }
 
-/// Where not even a first event is left, no metric is known, and none is 0.
+/// If not even the first event is left, no metric is known, and none is shown as 0.
 #[test]
 fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
     let workshop = Workshop::new("cutearly");
@@ -170,7 +171,7 @@ fn a_trace_that_was_cut_before_its_first_events_tells_nothing() {
     says_nothing(&run);
 }
 
-/// Whatever is asked of `early.mallow`.
+/// Asserts that every report of `early.mallow` is without metrics.
 fn says_nothing(run: &impl Fn(&str) -> Finished) {
     for words in ["early.mallow whole.mallow", "whole.mallow early.mallow"] {
         let finished = run(&format!("diff {words} --fail-on allocations>0")).ended(Exit::Status(2));
@@ -227,7 +228,7 @@ fn another_version_is_named() {
     }
 }
 
-/// CRC-32 as in gzip, bit by bit.
+/// Returns the CRC-32 of gzip, computed bit by bit.
 fn crc32(bytes: &[u8]) -> u32 {
     let step = |crc: u32, _| (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
     !bytes.iter().fold(u32::MAX, |crc, byte| (0..8).fold(crc ^ u32::from(*byte), step))
@@ -252,7 +253,7 @@ fn files_of_other_tools_are_named() {
         let sentence = refused(report_of_bytes(&bytes), kind);
         assert!(sentence.contains("not a profile"), "{sentence}");
     }
-    // A format that is known, and a file that breaks its rules.
+    // A known format, and a file that violates its rules.
     for (bytes, part) in [
         (&b"{\"dhatFileVersion\": 2}\n"[..], "this DHAT file makes no sense at byte 21"),
         (b"v 10500 9\n", "this heaptrack file cannot be read: its format has version 9"),
@@ -278,7 +279,7 @@ fn a_command_that_does_not_exist_leaves_nothing_behind() {
     for (command, code) in [
         ("no-such-command-anywhere", 127),
         ("./no-such-file", 127),
-        // What the script needs is not there: as env has it.
+        // The script's interpreter does not exist: the same code as `env`'s.
         ("./empty-script", 127),
         ("./plain", 126),
         ("./", 126),
@@ -300,7 +301,7 @@ fn a_command_that_does_not_exist_leaves_nothing_behind() {
     }
 }
 
-/// Whoever gets 2 knows that the program gave it.
+/// Exit code 2 is that of the program.
 #[test]
 fn a_programs_status_is_told_from_mallows_own() {
     let workshop = Workshop::new("status");
@@ -330,13 +331,13 @@ fn an_existing_file_is_refused_before_the_program_runs() {
     }
 }
 
-/// Runs `mallow` with its output in a small file system of its own, and lists that afterwards; `options` are tmpfs's.
+/// Runs `mallow` with its output in a small file system of its own, and then lists that; `options` are those of tmpfs.
 fn in_file_system(workshop: &Workshop, options: &str, job: &[&str]) -> Finished {
     let folder = workshop.file("mounted");
     std::fs::create_dir_all(&folder).unwrap();
     let script = "mount -t tmpfs -o \"$1\" none \"$2\" && shift && cd \"$1\" && shift && \"$@\"; \
                   status=$?; ls -A >../left; exit $status";
-    // The user namespace gives the right to mount to those who are not root.
+    // The user namespace grants users other than root the right to mount.
     let mut command = run::command("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh", options]).arg(&folder);
     command.arg(run::mallow_binary()).args(job);

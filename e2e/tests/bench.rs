@@ -1,4 +1,5 @@
-//! Benchmarks of real commands: what is told of them is theirs, verdicts are given only where they can be, and bad input leaves nothing behind.
+//! Benchmarks of real commands: all metrics are those of the commands, there is a verdict only if the data decide,
+//! and bad input leaves no file behind.
 
 use e2e::session::json;
 use e2e::{Exit, Finished, Workshop, run};
@@ -16,7 +17,7 @@ fn document(folder: &Path, words: &[&str]) -> Value {
     json(&bench(folder, &words).well().stdout)
 }
 
-/// A program of C, built without libc where that is asked for.
+/// Builds a C program, with `flags`, which may leave libc out.
 fn built(workshop: &Workshop, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (workshop.file(&format!("{name}.c")), workshop.file(name));
     std::fs::write(&file, source).unwrap();
@@ -24,7 +25,7 @@ fn built(workshop: &Workshop, name: &str, source: &str, flags: &[&str]) -> PathB
     program
 }
 
-/// A program that ends at once, of a few pages.
+/// Returns a program that exits at once and has few pages.
 fn nothing(workshop: &Workshop) -> String {
     let source = r#"void _start(void) { __asm__ volatile("mov $60, %eax; xor %edi, %edi; syscall"); }"#;
     built(workshop, "nothing", source, &["-static", "-nostdlib"]).display().to_string()
@@ -48,7 +49,7 @@ fn the_peak_of_memory_is_the_commands_own() {
     let document = document(workshop.path(), &["-N", "-r", "2", "--recorder-runs", "0", large, &nothing]);
     let peaks = |index: usize| floats(&document["results"][index]["memory_usage_byte"]);
     assert!(peaks(0).iter().all(|peak| *peak > 200.0 * 1048576.0), "{:?}", peaks(0));
-    // Neither the largest command before it nor whoever started it: a few pages, of which the kernel may tell 0.
+    // Neither the largest command before it nor its parent: a few pages, for which the kernel may report 0.
     assert!(peaks(1).iter().all(|peak| *peak < 300_000.0), "{:?}", peaks(1));
 }
 
@@ -87,8 +88,8 @@ fn too_few_runs_are_unclear_and_never_the_same() {
     assert_eq!((&comparison["verdict"], &comparison["low"]), (&"unclear".into(), &Value::Null));
 }
 
-/// The same command through a shell and without one: what is taken off is what the shell costs when it starts a program, and not what an
-/// empty shell does. Half of the cost is more than the noise of a median of forty.
+/// The same command with and without a shell: the correction is what a shell costs that starts a program, and not
+/// what an empty shell costs. Half of the cost is more than the noise of a median of forty.
 #[test]
 fn a_shell_costs_what_it_costs() {
     let workshop = Workshop::new("bench-shell");
@@ -138,7 +139,7 @@ fn what_cannot_be_recorded_is_timed_and_says_why() {
 #[test]
 fn what_hyperfine_writes_is_written() {
     let workshop = Workshop::new("bench-hyperfine");
-    // So far apart that both tools have the same one as the faster one on a busy machine, too.
+    // So far apart that both tools find the same one faster, even on a busy machine.
     let options = ["-r", "3", "-N", "-L", "n", "0.01,0.50", "--export-json"];
     let rest = ["--export-markdown", "out.md", "--export-csv", "out.csv", "--export-asciidoc", "out.adoc"];
     let run_of = |mut command: Command, file: &str| {
@@ -214,7 +215,7 @@ fn counters_are_shown_as_perf_stat_does() {
     for part in ["msec task-clock", "page-faults", "seconds time elapsed", "( +-"] {
         assert!(shown.stdout.contains(part), "{part}: {shown}");
     }
-    // The kernel counts faults here too, in the same runs: those of the command and not of whoever starts it.
+    // Page faults are software events, which are counted here too, in the same runs: those of the command and not of its parent.
     let document =
         document(workshop.path(), &["-r", "3", "--recorder-runs", "0", "-e", "page-faults", "ls /"]);
     for run in document["results"][0]["mallow"]["runs"].as_array().unwrap() {
@@ -289,13 +290,13 @@ fn children_that_are_left_are_named_and_not_waited_for() {
     let shown = bench(workshop.path(), &words).well();
     assert!(started.elapsed() < Duration::from_secs(20), "{shown}");
     assert!(shown.stdout.contains("After 2 runs processes were still running, such as sleep"), "{shown}");
-    // It has another name when the run ends than after the next one.
+    // It has another name at the end of the run than after the next one.
     let words = ["-r", "3", "--recorder-runs", "0", "(exec sleep 3) & true", "sleep 0.5"];
     let shown = bench(workshop.path(), &words).well();
     assert!(shown.stdout.contains("processes were still running, such as sleep"), "{shown}");
 }
 
-/// Returns whether a process with this word in its command line runs.
+/// Returns whether a process with this word in its command line is running.
 fn runs_with(word: &str) -> bool {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
@@ -305,7 +306,7 @@ fn runs_with(word: &str) -> bool {
 #[test]
 fn an_interrupt_leaves_a_result_and_nothing_that_runs() {
     let workshop = Workshop::new("bench-interrupt");
-    // A length of sleep that nobody else sleeps.
+    // A length of sleep that no other process uses.
     let length = format!("77.{}", std::process::id());
     let line = format!("echo x >> log; sleep {length} & test $(wc -l < log) -lt 4 || sleep {length}");
     let mut command = run::mallow();
@@ -326,7 +327,7 @@ fn an_interrupt_leaves_a_result_and_nothing_that_runs() {
     assert_eq!(written["results"][0]["times"].as_array().unwrap().len(), 3);
 }
 
-/// The guide's walk: a map per row and a record that is used again.
+/// The program of the guide's walk-through: a map per row, and a record that is reused.
 #[test]
 fn the_map_per_row_is_named_as_the_reason() {
     let workshop = Workshop::new("bench-story");
@@ -361,7 +362,7 @@ fn the_map_per_row_is_named_as_the_reason() {
     for part in ["gone: -374,495 allocations", "csv_map_per_row::read_csv", "visit_map"] {
         assert!(heap.contains(part), "{part}: {shown}");
     }
-    // The time is in the map, too: it is gone with the allocations.
+    // The time is spent in the map, too: it is gone with the allocations.
     let gone = cpu.split("\ngone: -").nth(1).unwrap_or_else(|| panic!("{shown}"));
     for part in [" ms at ", "csv_map_per_row::read_csv"] {
         assert!(gone.contains(part), "{part}: {shown}");

@@ -1,6 +1,7 @@
-//! Where processors' time goes: programs whose shares are known by their source are sampled, and every view of the profile shows these.
+//! CPU profiles: programs with shares that follow from their source are sampled, and every view of the profile shows
+//! these.
 //!
-//! The number of samples is that of the time that passed, so shares have room for a busy machine; everything else is exact.
+//! The number of samples depends on time, so shares have a tolerance for a busy machine; everything else is exact.
 
 use e2e::program::build_text;
 use e2e::session::json;
@@ -10,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program of `programs/cpu`.
+/// Builds a program of `programs/cpu`.
 pub(crate) fn built(workshop: &Workshop, name: &str) -> PathBuf {
     let source = e2e::repository().join("programs/cpu").join(format!("{name}.c"));
     build_text(workshop.path(), name, &std::fs::read_to_string(source).unwrap())
@@ -36,7 +37,7 @@ pub(crate) fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("{value} should be a number"))
 }
 
-/// Samples of a function, in it and with what it called; of all files that have one of that name.
+/// Returns the samples of a function: its own, and with its callees; over all files that have a function of that name.
 pub(crate) fn of_function(report: &Value, name: &str) -> (u64, u64) {
     let rows = report["functions"].as_array().unwrap().iter().filter(|row| row["function"] == name);
     rows.fold((0, 0), |(own, under), row| {
@@ -59,7 +60,7 @@ fn of_a_program_with_a_thread_and_a_child_is_found_where_it_goes() {
     assert!(all >= 50, "too few samples for what follows: {recorded}");
     let quality = &document["quality"];
     assert_eq!((&quality["lost"], &quality["samples"]), (&0.into(), &all.into()), "{recorded}");
-    // Samples at the very beginning are the loader's before it has anything to unwind.
+    // Samples at the very beginning are in the loader, which has no unwind tables yet.
     assert!(number(&quality["truncated"]) * 50 <= all, "{quality}");
     let whole = number(&quality["whole"]) + number(&quality["kernel_only"]) + number(&quality["truncated"]);
     assert_eq!(whole, all, "{quality}");
@@ -130,7 +131,7 @@ fn own_of(rows: &[Value]) -> u64 {
     rows.iter().map(|row| number(&row["self"]["samples"])).sum()
 }
 
-/// `go tool pprof` is the judge of the file itself.
+/// `go tool pprof` checks the file itself.
 #[test]
 fn the_file_is_one_of_pprof() {
     let workshop = Workshop::new("cpu-pprof");
@@ -205,7 +206,7 @@ fn two_profiles_are_compared_function_by_function() {
     let broken = diff(&["--fail-on", "time>+50%", "--fail-on", "samples>+1000000"]).ended(Exit::Status(1));
     assert!(broken.stderr.contains("time>+50%") && !broken.stderr.contains("samples>"), "{broken}");
     let _ = diff(&["--fail-on", "bytes>+1%"]).ended(Exit::Status(2));
-    // Four fifths of the time are new; of what is left nothing became more.
+    // Four fifths of the time are new; of the rest, nothing increased.
     let grown = ["--fail-on", "children:added>+40%", "--fail-on", "children:kept>+0%", "--json"];
     let broken = diff(&grown).ended(Exit::Status(1));
     let sentence = "mallow: the limit children:added>+40% is broken: 0.0 % before (0 of ";
@@ -227,7 +228,7 @@ fn two_profiles_are_compared_function_by_function() {
     assert!(svg.contains("<title>added\n"), "{svg}");
 }
 
-/// Which rings records come in depends on where the shell and the program happen to run.
+/// Which rings have the records depends on the processors on which the shell and the program happen to run.
 #[test]
 fn a_program_behind_a_shell_has_whole_stacks_wherever_it_runs() {
     let workshop = Workshop::new("cpu-shell");
@@ -244,7 +245,7 @@ fn a_program_behind_a_shell_has_whole_stacks_wherever_it_runs() {
     }
 }
 
-/// A good part of a short run is between `vfork`, `exec` and a program's first instructions, where stacks are no ordinary ones.
+/// A large part of a short run is between `vfork`, `exec` and the program's first instructions, where stacks are unusual.
 #[test]
 fn short_programs_behind_a_shell_have_whole_stacks_too() {
     let workshop = Workshop::new("cpu-short-stacks");
@@ -260,7 +261,7 @@ fn short_programs_behind_a_shell_have_whole_stacks_too() {
     assert!(all >= 400 && whole * 100 >= all * 98, "{whole} of {all}\n{last}");
 }
 
-/// What a signal interrupted stands below its handler.
+/// The interrupted function is below its signal handler.
 #[test]
 fn a_signals_handler_has_whole_stacks() {
     let workshop = Workshop::new("cpu-signal");
@@ -310,7 +311,7 @@ fn ctrl_c_leaves_the_profile_of_what_was_done() {
     let program = built(&workshop, "shares");
     let mut mallow = run::mallow();
     mallow.args(["cpu", "-o", "cut.pb.gz", "--", text(&program), "100000"]).current_dir(workshop.path());
-    // As a terminal does it: everybody in the group hears it.
+    // Like a terminal: every process of the group receives it.
     let mut child = mallow.stderr(Stdio::null()).process_group(0).spawn().unwrap();
     std::thread::sleep(std::time::Duration::from_millis(600));
     let _ = run::finish(Command::new("kill").args(["-INT", "--", &format!("-{}", child.id())])).well();
@@ -327,11 +328,11 @@ fn a_system_that_refuses_says_why_and_what_to_do() {
     let workshop = Workshop::new("cpu-refused");
     let confined = built(&workshop, "confined");
     let mut command = run::command(&confined);
-    // What timers of threads cannot do either.
+    // Timers of threads cannot do it either.
     command.arg("refused").arg(run::mallow_binary()).args(["cpu", "--off-cpu", "--", "touch", "ran"]);
     let refused = run::finish(command.current_dir(workshop.path())).ended(Exit::Status(125));
     assert!(refused.stderr.contains("seccomp") && refused.stderr.contains("--cap-add"), "{refused}");
-    // Nothing was run, nothing is left.
+    // Nothing was run, and no file is left.
     assert_eq!(workshop.names(), ["confined", "confined.c"]);
 }
 
@@ -422,7 +423,7 @@ fn code_that_is_made_at_run_time_has_its_names() {
     std::fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
 }
 
-/// Node is asked by mallow, and nothing of that is left; whoever runs it by a script of its own is asked too.
+/// mallow asks Node for a perf map, and nothing is left of it; a Node that is started by a script is asked too.
 #[test]
 fn node_is_asked_for_the_names_of_its_code() {
     let workshop = Workshop::new("cpu-node-asked");
@@ -456,7 +457,7 @@ fn node_is_asked_for_the_names_of_its_code() {
     assert_eq!(share(&["--no-runtime-flags", "--", "node", "hot.js"]), 0.0);
 }
 
-/// `perf` as the judge: what it recorded is read, by its file and by its own text of it, to the same functions.
+/// Compared with `perf`: its recording is read, from its file and from its own text, with the same functions.
 #[test]
 fn what_perf_recorded_is_read_as_perf_reads_it() {
     let workshop = Workshop::new("cpu-perf");
@@ -474,7 +475,7 @@ fn what_perf_recorded_is_read_as_perf_reads_it() {
     for name in ["spin", "three", "of_thread", "deep", "of_child"] {
         let (ours, theirs) = (of_function(&file, name), of_function(&text, name));
         assert_eq!(ours.0, theirs.0, "{name} itself");
-        // Where perf's unwinder gives up, ours may go on.
+        // Where perf's unwinder stops, ours may continue.
         assert!(ours.1 >= theirs.1 && ours.1 > 0, "{name}: {ours:?} {theirs:?}");
     }
     let own = |report: &Value| own_of(report["functions"].as_array().unwrap());
@@ -484,7 +485,7 @@ fn what_perf_recorded_is_read_as_perf_reads_it() {
     );
 }
 
-/// A runtime's own list of what it made: the file that `perf inject` reads.
+/// A runtime's list of the code that it generated: the file that `perf inject` reads.
 #[test]
 fn code_in_a_jitdump_has_its_names() {
     let workshop = Workshop::new("cpu-jitdump");
@@ -523,13 +524,13 @@ fn other_events_are_sampled_by_their_names() {
     assert!(
         recorded.stderr.contains(" page-faults in ") && recorded.stderr.contains("samples, page-faults\n")
     );
-    // What is a clock tells time.
+    // A clock event measures time.
     let program = built(&workshop, "shares");
     let _ = cpu(&workshop, &["-e", "task-clock", "-o", "time.pb.gz", "--", text(&program), "5"])
         .ended(Exit::Status(7));
     let document = report(&workshop, &["time.pb.gz"]);
     assert_eq!((&document["event"], &document["by"]), (&"task-clock".into(), &"time".into()));
-    // A counter that is there is used, one that is not is said.
+    // An existing counter is used; a missing one is reported.
     let finished = cpu(&workshop, &["-e", "cycles", "-o", "cycles.pb.gz", "--", "true"]);
     if finished.exit == Exit::Status(125) {
         let sentence =

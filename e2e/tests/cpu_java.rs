@@ -1,4 +1,4 @@
-//! Java on a processor: its lines are found where they are, compiled, inlined and interpreted ones, in whatever way samples are made.
+//! CPU profiles of Java: time is attributed to the right lines, in compiled, inlined and interpreted code, with every way of sampling.
 
 use crate::cpu::{built, cpu, mallow, number, report};
 use e2e::{Exit, Finished, Workshop, run};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The JVMs of the tests: Debian's, and whatever `MALLOW_JVMS` names.
+/// Returns the JVMs of the tests: Debian's, and those of `MALLOW_JVMS`.
 fn jvms() -> Vec<String> {
     crate::scripts::interpreters("/usr/bin/java", "MALLOW_JVMS")
 }
@@ -15,7 +15,7 @@ fn source(name: &str) -> PathBuf {
     e2e::repository().join("programs/cpu").join(name)
 }
 
-/// A folder with the classes of a program of `programs/cpu`, for version 11 and later.
+/// Creates a folder with the classes of a program of `programs/cpu`, for version 11 and later.
 fn compiled(test: &str, name: &str) -> Workshop {
     let workshop = Workshop::new(test);
     let words = ["-nowarn", "-source", "11", "-target", "11", "-d"];
@@ -24,21 +24,21 @@ fn compiled(test: &str, name: &str) -> Workshop {
     workshop
 }
 
-/// The line of a source behind which a comment says this.
+/// Returns the line of a source whose comment is this.
 fn line_of(name: &str, comment: &str) -> u64 {
     let source = std::fs::read_to_string(source(name)).unwrap();
     let marked = source.lines().position(|line| line.ends_with(&format!("// {comment}")));
     marked.unwrap_or_else(|| panic!("no line says '{comment}'")) as u64 + 1
 }
 
-/// The frames of Java on a stack, innermost first: methods without their package, and lines.
+/// Returns the Java frames of a stack, innermost first: methods without their package, and lines.
 fn java(stack: &Value) -> Vec<(&str, u64)> {
     let frames = stack["frames"].as_array().unwrap().iter();
     let of_java = frames.filter(|frame| frame["language"] == "java");
     of_java.map(|frame| (frame["function"].as_str().unwrap(), frame["line"].as_u64().unwrap_or(0))).collect()
 }
 
-/// Holds the sampled time of `Shares.java` against what its source says.
+/// Compares the sampled time of `Shares.java` with what its source states.
 fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
     let line = |comment: &str| line_of("Shares.java", comment);
     let [twice, once, within, around, lambda] = ["twice", "once", "within", "around", "lambda"].map(line);
@@ -51,7 +51,7 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
         let Some((function, at)) = frames.first().filter(|(name, _)| name.starts_with("Shares.")) else {
             continue;
         };
-        // A loop's head stands in front of its body.
+        // The loop's head is in the line before its body.
         match *function {
             "Shares.spin" if (twice - 1..=twice).contains(at) => first += samples,
             "Shares.spin" if (once - 1..=once).contains(at) => second += samples,
@@ -78,7 +78,7 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
     assert!(counted * 100 >= all * 50, "{what}: {counted} of {all}\n{recorded}");
     let hold = |name: &str, part: u64, of: u64, share: f64| {
         let is = part as f64 / of as f64;
-        // Four times the standard deviation, and what a busy machine makes of equal turns.
+        // Four times the standard deviation, and how much a busy machine distorts equal turns.
         let off_max = 4.0 * (share * (1.0 - share) / of as f64).sqrt() + 0.03;
         assert!((is - share).abs() < off_max, "{what}: {name}: {part} of {of}\n{recorded}");
     };
@@ -91,7 +91,7 @@ fn hold_shares(what: &str, recorded: &Finished, document: &Value) {
     let quality = &document["quality"];
     let [samples, whole] = ["samples", "whole"].map(|name| number(&quality[name]));
     let kernel_only = quality["kernel_only"].as_u64().unwrap_or(0);
-    // While a JVM begins, its stack may have pages in between that nobody has touched, where the kernel's copy ends: those of version 25 have.
+    // While a JVM starts, its stack may have untouched pages in between, where the kernel's copy ends: version 25 has such pages.
     assert!((whole + kernel_only) * 100 >= samples * 95, "{what}: {quality}\n{recorded}");
     assert_eq!(quality["lost"], 0, "{what}: {quality}");
 }
@@ -114,7 +114,7 @@ fn lines_of_java_have_the_share_that_their_source_states() {
     }
 }
 
-/// Nothing is in such a process, and it was not asked for anything.
+/// No library is in such a process, and it was not asked for anything.
 #[test]
 fn a_jvm_that_runs_already_has_its_lines() {
     let workshop = compiled("cpu-java-pid", "Shares.java");
@@ -123,7 +123,7 @@ fn a_jvm_that_runs_already_has_its_lines() {
         let mut running =
             run::command(Path::new(&jvm)).args(words).current_dir(workshop.path()).spawn().unwrap();
         let pid = running.id().to_string();
-        // Until it is compiled.
+        // Wait until it is compiled.
         std::thread::sleep(Duration::from_millis(700));
         let words = ["-o", "p.pb.gz", "--force", "--pid", &pid, "--duration", "600ms"];
         let recorded = cpu(&workshop, &words).well();
@@ -162,7 +162,7 @@ fn waits_of_java_have_its_lines() {
     }
 }
 
-/// What a profile of Java says in each view.
+/// The lines of Java in every view of a profile.
 #[test]
 fn every_view_has_the_lines_of_java() {
     let workshop = compiled("cpu-java-views", "Shares.java");
@@ -187,13 +187,13 @@ fn every_view_has_the_lines_of_java() {
     assert!(folded.contains(";Shares.deep;Shares.spin "), "{folded}");
     let speedscope = text_of(&["export", "s.pb.gz", "--format", "speedscope"]);
     assert!(speedscope.contains("Shares.java"));
-    // The command is as it was written, and no list was asked for.
+    // The command line is unchanged, and no perf map was requested.
     let map = map_of(&functions);
     assert!(!map.exists(), "{recorded}");
     assert_eq!(functions["command"], serde_json::json!(["java", "-cp", ".", "Shares", "30000"]));
 }
 
-/// Where a JVM writes down what code it makes.
+/// Returns the path of a JVM's perf map.
 fn map_of(document: &Value) -> PathBuf {
     PathBuf::from(format!("/tmp/perf-{}.map", document["processes"][0]["pid"]))
 }
@@ -211,7 +211,7 @@ fn a_jvm_that_may_not_be_read_has_no_lines_and_it_is_said() {
     assert!(document["stacks"].as_array().unwrap().iter().all(|stack| java(stack).is_empty()), "{document}");
 }
 
-/// A list that somebody else asks for is theirs.
+/// A perf map that was requested by another tool is kept.
 #[test]
 fn the_list_of_a_jvm_that_was_asked_by_others_stays() {
     let workshop = compiled("cpu-java-list", "Shares.java");
@@ -224,7 +224,7 @@ fn the_list_of_a_jvm_that_was_asked_by_others_stays() {
     std::fs::remove_file(map).unwrap();
 }
 
-/// The JVM is asked for nothing, and has its lines where the compiler notes them.
+/// The JVM is not asked, and still has its lines, where the compiler recorded them.
 #[test]
 fn a_jvm_that_is_left_alone_has_its_lines() {
     let workshop = compiled("cpu-java-alone", "Shares.java");

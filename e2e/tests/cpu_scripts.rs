@@ -1,17 +1,17 @@
-//! Scripts on a processor: their lines are found where they are, in whatever way samples are made, and the program does not notice.
+//! CPU profiles of scripts: time is attributed to the right lines, with every way of sampling, and the program does not notice.
 
 use crate::cpu::{cpu, number, report, text};
 use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// A script's frame.
+/// A script frame.
 struct Line {
     function: String,
     line: u64,
 }
 
-/// The frames of the script on a stack, innermost first.
+/// Returns the script frames of a stack, innermost first.
 fn lines(stack: &Value, language: &str) -> Vec<Line> {
     let frames = stack["frames"].as_array().unwrap().iter();
     let of_script = frames.filter(|frame| frame["language"] == language);
@@ -23,7 +23,7 @@ fn lines(stack: &Value, language: &str) -> Vec<Line> {
         .collect()
 }
 
-/// What holds of a source of `programs/cpu/shares`, by the lines that its comments name.
+/// What a source of `programs/cpu/shares` states, by the lines that its comments name.
 struct Shares {
     language: &'static str,
     source: String,
@@ -41,7 +41,7 @@ impl Shares {
         marked.unwrap_or_else(|| panic!("no line says '{comment}'")) as u64 + 1
     }
 
-    /// Holds the sampled time against what the source says.
+    /// Compares the sampled time with what the source states.
     fn hold(&self, recorded: &Finished, document: &Value) {
         let [twice, once, by_c] = ["twice", "once", "called by C"].map(|comment| self.line(comment));
         let (mut all, mut spun, mut first, mut called) = (0, 0, 0, 0);
@@ -53,7 +53,7 @@ impl Shares {
             let Some(innermost) = lines.first().filter(|line| line.function.ends_with("spin")) else {
                 continue;
             };
-            // A loop's head stands in front of its body. The function's own lines stand around the two.
+            // The loop's head is in the line before its body. The function's own lines are around the two.
             assert!(
                 (twice - 3..=once + 4).contains(&innermost.line),
                 "spin at {}\n{recorded}",
@@ -69,7 +69,7 @@ impl Shares {
             }
         }
         assert!(spun * 100 >= all * 60, "{spun} of {all}\n{recorded}");
-        // Four times the standard deviation of as many samples, at least.
+        // Four times the standard deviation of this number of samples, at least.
         let samples = number(&document["totals"]["samples"]) as f64;
         assert!(samples >= 40.0, "too few samples for what follows: {recorded}");
         let off_max = (2.0 / samples.sqrt()).max(0.12);
@@ -102,7 +102,7 @@ fn lines_of_scripts_are_found_where_they_are() {
     }
 }
 
-/// What a profile of a script says in each view.
+/// The lines of a script in every view of a profile.
 #[test]
 fn every_view_has_a_scripts_lines() {
     let workshop = Workshop::new("cpu-script-views");
@@ -132,12 +132,12 @@ fn every_view_has_a_scripts_lines() {
     assert!(spin["file"].as_str().unwrap().ends_with("shares.py"), "{spin}");
     let speedscope = text_of(&["export", "s.pb.gz", "--format", "speedscope"]);
     assert!(speedscope.contains("shares.py"));
-    // Nothing differs from itself.
+    // A profile does not differ from itself.
     let diff = text_of(&["diff", "s.pb.gz", "s.pb.gz"]);
     assert!(!diff.contains("spin"), "{diff}");
 }
 
-/// Nothing is in a process that runs already.
+/// No library is in a process that already runs.
 #[test]
 fn whose_lines_cannot_be_seen_is_said() {
     let workshop = Workshop::new("cpu-script-pid");
@@ -153,7 +153,7 @@ fn whose_lines_cannot_be_seen_is_said() {
     assert!(recorded.stderr.contains(&said), "{recorded}");
 }
 
-/// Looks like an interpreter, so that each sample comes with a signal.
+/// It looks like an interpreter, so that each sample comes with a signal.
 #[test]
 fn a_program_does_not_notice_the_signals() {
     let workshop = Workshop::new("cpu-script-signals");
@@ -175,17 +175,17 @@ fn a_program_does_not_notice_the_signals() {
         "executes",
         "chain",
     ] {
-        // It executes itself more often than there may be processes at once.
+        // It executes itself more often than the maximum number of processes.
         let words = ["-e", "cpu-clock", "-o", "s.pb.gz", "--force", "--", text(&program), what, "300"];
         let recorded = cpu(&workshop, &words).ended(Exit::Status(7));
         assert_eq!(recorded.stdout, "", "{what}: {recorded}");
         let document = report(&workshop, &["s.pb.gz"]);
         let (_, spun) = crate::cpu::of_function(&document, "spin_for");
-        // The kernel's timer begins anew in each thread, and these are shorter than there is between two samples.
+        // The kernel's timer restarts in each thread, and these live shorter than a sampling interval.
         assert!(spun >= 90 || what == "threads", "{what}: {spun} samples\n{recorded}");
         assert_eq!(document["quality"]["lost"], 0, "{what}: {recorded}");
         assert!(!recorded.stderr.contains("too many at once"), "{what}: {recorded}");
-        // Where a signal was blocked nobody asks where the script was when it came.
+        // While a signal was blocked, nobody can say where the script was.
         let is_late = recorded.stderr.contains("the program had blocked SIGTRAP");
         if ["unseen", "executes"].contains(&what) {
             assert!(is_late, "{what}: {recorded}");

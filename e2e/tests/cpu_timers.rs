@@ -1,5 +1,5 @@
-//! Timers of threads, where the kernel refuses perf events: they find what perf events find, the program does not notice them, and what they do not
-//! see is said.
+//! Timers of threads, which are used if the kernel refuses perf events: they find what perf events find, the program
+//! does not notice them, and what they miss is reported.
 
 use crate::cpu::{built, cpu, number, of_function, report, text};
 use e2e::{Exit, Finished, Workshop, run};
@@ -7,12 +7,12 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Runs a command with timers, into `timers.pb.gz`.
+/// Records a command with timers into `timers.pb.gz`.
 fn timed(workshop: &Workshop, words: &[&str]) -> Finished {
     cpu(workshop, &[&["-e", "timers", "-o", "timers.pb.gz", "--force", "--"], words].concat())
 }
 
-/// Time in a function and below it.
+/// Returns the time in a function and its callees.
 fn time_of(document: &Value, name: &str) -> u64 {
     let rows = document["functions"].as_array().unwrap().iter().filter(|row| row["function"] == name);
     rows.map(|row| number(&row["children"]["time_ns"])).sum()
@@ -44,7 +44,7 @@ fn of_a_program_with_a_thread_and_a_child_is_found_where_it_goes() {
     let threads = threads["threads"].as_array().unwrap().iter();
     let names: Vec<&str> = threads.map(|thread| thread["name"].as_str().unwrap()).collect();
     assert!(names.contains(&"two-parts") && names.contains(&"exe"), "{names:?}");
-    // No frame of ours is on any stack.
+    // No frame of mallow's is on any stack.
     assert!(!document["functions"].to_string().contains("mallow_timers"), "{document}");
 }
 
@@ -66,7 +66,7 @@ fn a_kernel_that_refuses_perf_events_is_no_reason_not_to_sample() {
     assert!(time_of(&document, "three") > 0 && time_of(&document, "of_child") > 0, "{recorded}");
 }
 
-/// Each program checks itself, and its figures are those of the work that it does.
+/// Each program checks itself, and its metrics are those of the work that it does.
 #[test]
 fn a_program_does_not_notice_the_timers() {
     let workshop = Workshop::new("timers-signals");
@@ -79,7 +79,7 @@ fn a_program_does_not_notice_the_timers() {
         assert!(spun >= 100_000_000, "{what}: {spun} ns\n{recorded}");
         assert_eq!(document["quality"]["lost"], 0, "{what}: {recorded}");
     }
-    // Its thousand threads are brief, and half of the work is to make them: what is met by chance stands for all.
+    // Its thousand threads are short-lived, and half of the work is creating them: random samples represent all.
     let _ = timed(&workshop, &[text(&program), "threads"]).ended(Exit::Status(7));
     let document = report(&workshop, &["timers.pb.gz"]);
     let (seen, not_seen) =
@@ -91,20 +91,20 @@ fn a_program_does_not_notice_the_timers() {
 fn what_timers_do_not_see_is_counted() {
     let workshop = Workshop::new("timers-unseen");
     let program = built(&workshop, "signals");
-    // Who blocks signals by the system call itself is met when it lets them through, and not asked where it was.
+    // A sample of a thread that blocks signals by the system call itself arrives when it unblocks them, and cannot say where the script was.
     let recorded = timed(&workshop, &[text(&program), "unseen"]).ended(Exit::Status(7));
     assert!(recorded.stderr.contains("the timers' signal: 1; where it was"), "{recorded}");
     let document = report(&workshop, &["timers.pb.gz"]);
     let not_seen = number(&document["quality"]["not_seen_ns"]);
     assert!(not_seen >= 200_000_000 && number(&document["totals"]["time_ns"]) <= 100_000_000, "{document}");
     assert!(recorded.stderr.contains(" more on processors in no sample"), "{recorded}");
-    // A filter that kills finds no call of ours.
+    // A seccomp filter that kills is never triggered by a call of mallow's.
     let recorded = timed(&workshop, &[text(&program), "filtered"]).ended(Exit::Status(7));
     assert!(recorded.stderr.contains("not sampled from then on: 1"), "{recorded}");
     let document = report(&workshop, &["timers.pb.gz"]);
     assert!(time_of(&document, "spin_for") >= 100_000_000, "{recorded}");
     assert!(number(&document["quality"]["not_seen_ns"]) >= 10_000_000, "{recorded}");
-    // What has no environment of ours is not sampled.
+    // A process without mallow's environment is not sampled.
     let line = format!("env -i {} 60 child", text(&built(&workshop, "shares")));
     let recorded = timed(&workshop, &["sh", "-c", &line]).well();
     let document = report(&workshop, &["timers.pb.gz"]);
@@ -153,7 +153,7 @@ fn what_timers_cannot_do_is_refused() {
     }
 }
 
-/// Shares of functions, with what they called, in percent.
+/// Returns the shares of functions, with their callees, in percent.
 fn shares_of(document: &Value) -> BTreeMap<String, f64> {
     let all = number(&document["totals"]["time_ns"]) as f64;
     let rows = document["functions"].as_array().unwrap().iter();
@@ -161,7 +161,7 @@ fn shares_of(document: &Value) -> BTreeMap<String, f64> {
     rows.filter_map(|row| Some((row["function"].as_str()?.to_owned(), share(row)))).collect()
 }
 
-/// Perf events are the judge, on real programs: a library that is loaded late, and exceptions of C++.
+/// Compared with perf events on real programs: a library that is loaded late, and C++ exceptions.
 #[test]
 fn timers_find_what_perf_events_find() {
     let workshop = Workshop::new("timers-judged");
@@ -173,7 +173,7 @@ fn timers_find_what_perf_events_find() {
     let _ = run::finish(run::command(Path::new("c++")).args(["-O2", "-g", "-o"]).args([&thrower, &source]))
         .well();
     for words in [&["python3", "work.py"][..], &[text(&thrower), "300000"]] {
-        // The kernel's part is in the calls that it works for.
+        // The kernel's part belongs to the calls that it serves.
         let ours = timed(&workshop, words).well();
         let perf = [&["-e", "cpu-clock", "-o", "perf.pb.gz", "--force", "--"], words].concat();
         let _ = cpu(&workshop, &perf).well();

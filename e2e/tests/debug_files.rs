@@ -1,4 +1,4 @@
-//! Names of stripped programs: from folders that are named, from below another root, from the small table in the program's own file, and afterwards.
+//! Names of stripped programs: from named folders, from another root, from the mini debug information in the executable, and after the recording.
 
 use e2e::Workshop;
 use e2e::run::{self, Finished};
@@ -15,7 +15,7 @@ const SOURCE: &str = "#include <stdlib.h>\n\
       return kept[99] == 0;\n\
     }\n";
 
-/// A stripped program, and `debug/.build-id/xx/yyyy.debug`; gives that file's path from the workshop.
+/// Builds a stripped program, and `debug/.build-id/xx/yyyy.debug`; returns that file's path relative to the workshop.
 fn build(workshop: &Workshop) -> String {
     std::fs::write(workshop.file("hidden.c"), SOURCE).unwrap();
     let line = "cc -g -O1 -fno-optimize-sibling-calls -Wl,--build-id hidden.c -o hidden && cp hidden whole && objcopy --only-keep-debug hidden hidden.debug && \
@@ -39,7 +39,7 @@ fn mallow(workshop: &Workshop, words: &[&str]) -> Finished {
     run::finish(&mut mallow).well()
 }
 
-/// The innermost call of the heaviest site.
+/// Returns the innermost call of the heaviest site.
 fn innermost(workshop: &Workshop, trace: &str) -> (String, Option<String>) {
     let report = json(&mallow(workshop, &["report", trace, "--metric", "bytes", "--json"]).stdout);
     let frames = report["sites"][0]["frames"].as_array().unwrap();
@@ -77,7 +77,7 @@ fn names_come_from_a_folder_that_is_named_and_what_was_tried_is_told() {
     ] {
         assert!(named.contains(&line), "{line}{named}");
     }
-    // A file of another build is told as such, and not taken.
+    // A file of another build is reported as such, and not used.
     std::fs::copy("/bin/true", workshop.file(&place)).unwrap();
     let words = ["record", "--verbose", "--debug-path", "debug", "-o", "other.mallow", "./hidden"];
     let other = mallow(&workshop, &words).stderr;
@@ -99,7 +99,7 @@ fn a_quiet_recording_says_nothing() {
 fn the_small_table_in_the_program_names_its_functions() {
     let workshop = Workshop::new("debugdata");
     build(&workshop);
-    // As Fedora's find-debuginfo.sh makes it: the functions that the dynamic table has not.
+    // As Fedora's find-debuginfo.sh creates it: the functions that are missing from the dynamic table.
     let line = "nm -D whole --format=posix --defined-only | awk '{ print $1 }' | sort > exported; \
                 nm whole --format=posix --defined-only | awk '{ if ($2 == \"T\" || $2 == \"t\") print $1 }' | sort > functions; \
                 comm -13 exported functions > kept; \
@@ -110,7 +110,7 @@ fn the_small_table_in_the_program_names_its_functions() {
     let recorded = mallow(&workshop, &["record", "-v", "-o", "a.mallow", "./hidden"]).stderr;
     assert_eq!(innermost(&workshop, "a.mallow"), ("keep".to_owned(), None));
     assert!(recorded.contains("/hidden: its .gnu_debugdata has names of functions: taken\n"), "{recorded}");
-    // One that is damaged costs names, and nothing else.
+    // Damaged data costs names, and nothing else.
     let line = "head -c 100 mini.xz > cut; objcopy --update-section .gnu_debugdata=cut hidden";
     let _ = shell(&workshop, line);
     let recorded = mallow(&workshop, &["record", "-v", "-o", "b.mallow", "./hidden"]).stderr;
@@ -124,7 +124,7 @@ fn names_can_be_found_afterwards_below_another_root() {
     let place = build(&workshop);
     let _ = mallow(&workshop, &["record", "-o", "a.mallow", "./hidden"]);
     let before = json(&mallow(&workshop, &["report", "a.mallow", "--json"]).stdout);
-    // The program has gone from here, and lies in an image with its debug file.
+    // The program is gone from here, and is in an image with its debug file.
     let own = workshop.file("hidden").canonicalize().unwrap();
     let inside = Path::new("image").join(own.strip_prefix("/").unwrap());
     std::fs::create_dir_all(workshop.path().join(inside.parent().unwrap())).unwrap();
@@ -140,7 +140,7 @@ fn names_can_be_found_afterwards_below_another_root() {
     let in_place = mallow(&workshop, &["symbolize", "-v", "a.mallow", "--sysroot", "image"]);
     assert!(in_place.stderr.contains(&format!("mallow: tried {line}: taken\n")), "{in_place}");
     assert_eq!(innermost(&workshop, "a.mallow").0, "keep");
-    // Everything else is what it was, events too.
+    // Everything else is unchanged, including events.
     let after = json(&mallow(&workshop, &["report", "a.mallow", "--json"]).stdout);
     assert_eq!((&after["totals"], &after["processes"]), (&before["totals"], &before["processes"]));
     let histogram = |trace| mallow(&workshop, &["report", trace, "--histogram"]).stdout;

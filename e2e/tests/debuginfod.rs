@@ -1,4 +1,4 @@
-//! Names of a stripped program come from a debuginfod server, which is asked when the environment names one; otherwise it is said where names would come from.
+//! Names of a stripped program come from a debuginfod server, if the environment names one; otherwise a message says where names would come from.
 
 use e2e::{Workshop, run};
 use std::net::{Ipv4Addr, TcpListener};
@@ -16,7 +16,7 @@ const SOURCE: &str = "#include <stdlib.h>\n\
       return kept[99] == 0;\n\
     }\n";
 
-/// The server, which ends with this value.
+/// The server, which is killed on drop.
 struct Server {
     child: Child,
     url: String,
@@ -43,11 +43,11 @@ impl Server {
         Server { child, url: format!("http://127.0.0.1:{port}") }
     }
 
-    /// Waits until it has looked through its folder.
+    /// Waits until it has scanned its folder.
     fn wait_for(&self, workshop: &Workshop, build_id: &str) {
         for turn in 0..240 {
             let mut client = Command::new("debuginfod-find");
-            // What is not there yet is remembered as well.
+            // The client also caches that a file is missing.
             client.args(["debuginfo", build_id]).env("DEBUGINFOD_URLS", &self.url);
             client.env("DEBUGINFOD_CACHE_PATH", workshop.file(&format!("turn-{turn}")));
             if client.output().unwrap().status.success() {
@@ -59,7 +59,7 @@ impl Server {
     }
 }
 
-/// The program without its debug information, which lies in a folder of its own; gives the build id.
+/// Builds the program without its debug information, which is put into a folder of its own; returns the build id.
 fn build(workshop: &Workshop) -> String {
     std::fs::write(workshop.file("hidden.c"), SOURCE).unwrap();
     std::fs::create_dir(workshop.file("served")).unwrap();
@@ -90,7 +90,7 @@ fn names_come_from_the_server_that_the_environment_names() {
     let named = recorded(&workshop, &[("DEBUGINFOD_URLS", &server.url)]);
     assert!(named.contains("100.0%  keep (hidden.c:4)") && !named.contains("names:"), "{named}");
 
-    // One that is not there, and one that cannot be asked: the recording is as before, and says why.
+    // A file that does not exist, and a server that cannot be reached: the recording is as before, and says why.
     drop(server);
     let gone = [("DEBUGINFOD_URLS", "http://127.0.0.1:1"), ("DEBUGINFOD_CACHE_PATH", "other")];
     let of_gone = recorded(&workshop, &gone);

@@ -1,6 +1,7 @@
 //! Refactored programs compared with themselves: `mallow diff` shows the one real change and nothing else.
 //!
-//! Each program of `programs/refactor` is built twice, before and after, in different folders, and recorded.
+//! Each program of `programs/refactor` is built in two versions, before and after, in different folders, and
+//! recorded.
 
 use e2e::session::json;
 use e2e::{Exit, Finished, Session, Workshop, run};
@@ -10,7 +11,7 @@ use std::process::Command;
 
 const VERSIONS: [&str; 2] = ["before", "after"];
 
-/// A program in two versions, and the site that only the version after has.
+/// A program in two versions, and the site that only the later version has.
 struct Refactored {
     folder: &'static str,
     source: &'static str,
@@ -31,13 +32,13 @@ fn compiler(source: &str) -> Command {
         compiler.args(&words[1..]);
         return compiler;
     }
-    // The Rust compiler that builds this test, with the environment that finds its parts.
+    // The Rust compiler that builds this test, with the environment that locates its parts.
     let mut compiler = Command::new(Path::new(env!("CARGO")).with_file_name("rustc"));
     compiler.args(&words[1..]);
     compiler
 }
 
-/// Builds and records one version, in a folder of its own. Gives the trace.
+/// Builds and records one version, in a folder of its own. Returns the trace.
 fn recorded(workshop: &Workshop, program: &Refactored, version: &str) -> PathBuf {
     let sources = workshop.file(&format!("built-{version}")).join("src");
     std::fs::create_dir_all(&sources).unwrap();
@@ -57,7 +58,7 @@ fn diff(traces: &[PathBuf; 2], arguments: &[&str]) -> Finished {
     run::finish(run::mallow().arg("diff").args(traces).args(arguments))
 }
 
-/// The sites of a section, each with what was allocated there on both sides.
+/// Returns the sites of a section, each with what was allocated there on both sides.
 fn section<'a>(document: &'a Value, name: &str) -> Vec<&'a Value> {
     document["sites"].as_array().into_iter().flatten().filter(|site| site["section"] == name).collect()
 }
@@ -89,7 +90,7 @@ fn shows_only_the_real_change(program: &Refactored) {
     readable(&traces);
 }
 
-/// One allocation more breaks what forbids one, and nothing else.
+/// One additional allocation exceeds a limit that allows none, and no other limit.
 fn limits(traces: &[PathBuf; 2]) {
     let _ = diff(traces, &["--fail-on", "allocations>+1"]).well();
     let broken = diff(traces, &["--fail-on", "allocations>+0", "--fail-on", "allocations>+50%"]);
@@ -101,7 +102,7 @@ fn limits(traces: &[PathBuf; 2]) {
     let _ = diff(traces, &["--fail-on", "allocations>1%"]).ended(Exit::Status(2));
 }
 
-/// The page fits a terminal, and Markdown a comment.
+/// The report fits a terminal, and the Markdown a comment.
 fn readable(traces: &[PathBuf; 2]) {
     let page = diff(traces, &["--width", "80"]).well();
     assert!(page.stdout.lines().all(|line| line.chars().count() <= 80), "{page}");

@@ -1,4 +1,4 @@
-//! Strangers before mallow's door: they cost no event, and no time.
+//! Foreign connections to mallow's sockets: they cost no event, and no time.
 
 use e2e::program::build_text;
 use e2e::run;
@@ -9,11 +9,11 @@ use std::process::{Child, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// Strangers, until they are dropped.
+/// Foreign processes, until they are dropped.
 struct Strangers(Vec<Child>);
 
 impl Strangers {
-    /// So many of each kind at the doors of all mallows; nobody's if we are root.
+    /// Starts a number of each kind, which connect to the sockets of all running mallows; as nobody, if we are root.
     fn come(kinds: &[(&str, usize)]) -> Strangers {
         let one = |kind: &&str| {
             run::command(knock()).args([*kind, "mallow-"]).stderr(Stdio::null()).spawn().unwrap()
@@ -32,7 +32,7 @@ impl Drop for Strangers {
     }
 }
 
-/// `programs/strangers/knock.c`, where everybody can run it.
+/// Builds `programs/strangers/knock.c`, in a folder where every user can run it.
 fn knock() -> &'static Path {
     static KNOCK: OnceLock<PathBuf> = OnceLock::new();
     KNOCK.get_or_init(|| {
@@ -43,7 +43,7 @@ fn knock() -> &'static Path {
     })
 }
 
-/// A program that makes so many pairs in itself and as many in a child that has given up its rights, if it had any.
+/// Builds a program that makes a number of pairs in itself, and as many in a child that has dropped its privileges, if it had any.
 fn pairs(workshop: &Workshop, count: u64) -> Session {
     let text = format!(
         "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
@@ -73,7 +73,7 @@ fn strangers_cost_no_event() {
     }
 }
 
-/// Each recording beside six who flood is compared with one beside six who are as busy elsewhere.
+/// Each recording beside six processes that flood the socket is compared with one beside six that are equally busy elsewhere.
 #[test]
 #[ignore = "for its times, on a quiet machine: in `cargo xtask long`"]
 fn strangers_cost_no_time() {
@@ -100,14 +100,14 @@ fn strangers_cost_no_time() {
         for _ in 0..ROUNDS {
             best = [best[0].min(took(&strangers)), best[1].min(took(&as_busy))];
         }
-        // The shortest of each: what else runs on the machine only makes them longer.
+        // The shortest of each: other load on the machine only makes them longer.
         let ratio = best[0] / best[1];
         println!("{strangers:?}: {:.3} s, beside {as_busy:?} {:.3} s: {ratio:.3}", best[0], best[1]);
         assert!(ratio <= 1.05, "{strangers:?}: {best:?}");
     }
 }
 
-/// `check` ends a test that takes too long, whoever stands before its door.
+/// `check` kills a test that exceeds its timeout, even if a foreign process is connected.
 #[test]
 fn a_silent_stranger_keeps_no_deadline_waiting() {
     use e2e::gate::{Suite, source};

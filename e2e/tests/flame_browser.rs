@@ -11,7 +11,7 @@ fn drawn(workshop: &Workshop, name: &str, flags: &[&str], files: &[&str]) {
     let _ = run::finish(&mut command).well();
 }
 
-/// A DHAT file has bytes, and folded stacks have none: the figures of one.svg are bytes.
+/// A DHAT file has bytes, and folded stacks have none: the metric of one.svg is bytes.
 fn made(workshop: &Workshop) {
     let dhat = |points: &[(&str, u64)]| {
         let mut frames = vec!["[root]".to_owned()];

@@ -1,4 +1,4 @@
-//! The gate on the suite that ships: metrics that the sources derive, faults that are seeded, and nothing else.
+//! The gate on the suite that ships: it finds the metrics that the sources derive, the faults that are seeded, and nothing else.
 
 use e2e::session::json;
 use e2e::{Exit, Finished, Workshop, run};
@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The languages of the suite: the part of the tests' names, the folder, how many tests there are at least.
+/// The languages of the suite: the part of the tests' names, the folder, the minimum number of tests.
 const LANGUAGES: [(&str, &str, usize); 6] = [
     ("c", "c", 20),
     ("cxx", "cxx", 8),
@@ -17,10 +17,10 @@ const LANGUAGES: [(&str, &str, usize); 6] = [
     ("node", "node", 2),
 ];
 
-/// `mallow check` of the suite in `folder`, with what it builds kept in `workshop`.
+/// Runs `mallow check` on the suite in `folder`; what it builds is kept in `workshop`.
 fn check(folder: &Path, workshop: &Workshop, language: &str, arguments: &[&str]) -> Finished {
     let mut mallow = run::mallow();
-    // Rust's compiler is where cargo is.
+    // Rust's compiler is beside cargo.
     let mut path = OsString::from("/usr/bin:/bin:");
     path.push(std::env::var_os("PATH").unwrap_or_default());
     mallow.env("PATH", path).env("XDG_CACHE_HOME", workshop.file("cache"));
@@ -60,7 +60,7 @@ impl Source {
         sources
     }
 
-    /// What its comment derives: `name=value` after `expect:`.
+    /// Returns what its comment derives: `name=value` after `expect:`.
     fn expected(&self) -> Vec<(&str, u64)> {
         let line = self.text.lines().find_map(|line| line.split_once("expect: ")).expect("an expect line").1;
         let metrics: Vec<(&str, u64)> = line
@@ -73,7 +73,7 @@ impl Source {
         metrics
     }
 
-    /// The lines that carry a comment.
+    /// Returns the lines with a comment.
     fn lines(&self, seed: &str) -> Vec<u64> {
         let lines = self.text.lines().zip(1..).filter(|(line, _)| line.contains(seed));
         lines.map(|(_, number)| number).collect()
@@ -147,7 +147,7 @@ fn metrics_of_scripts_are_derived_from_their_sources() {
     }
 }
 
-/// A copy of the suite without limits in its manifest, so that baselines decide.
+/// Copies the suite without limits in its manifest, so that baselines decide.
 fn copied(workshop: &Workshop) -> PathBuf {
     let to = workshop.file("suite");
     for (_, folder, _) in LANGUAGES {
@@ -177,7 +177,7 @@ fn seed(suite: &Path, faults: &[Fault]) {
     fs::write(suite.join("mallow.toml"), text).unwrap();
 }
 
-/// Returns whether a stack leads through one of a source's lines.
+/// Returns whether a stack contains one of a source's lines.
 fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bool {
     let frames = report["frames"].as_array().unwrap();
     stack.as_array().unwrap().iter().map(|at| &frames[at.as_u64().unwrap() as usize]).any(|frame| {
@@ -186,13 +186,13 @@ fn leads_through(report: &Value, stack: &Value, file: &str, lines: &[u64]) -> bo
     })
 }
 
-/// A fault that can be seeded, and the metric that it moves.
+/// A fault that can be seeded, and the metric that it changes.
 type Fault = (&'static str, &'static str);
 
 const FAULTS: [Fault; 3] = [("alloc", "allocations"), ("leak", "remaining"), ("fd", "descriptors")];
 
-/// One allocation more per operation, one leak in a hundred, one descriptor: each is caught in each test, and where the
-/// language's stacks have lines, the line that did it is named. `rounds` says which faults are seeded together.
+/// One more allocation per operation, one leak in a hundred, one descriptor: each is detected in each test, and if
+/// the language's stacks have lines, the responsible line is named. `rounds` says which faults are seeded together.
 fn every_fault_is_caught(language: &str, folder: &str, rounds: &[&[Fault]]) {
     let workshop = Workshop::new(&format!("seeded-{language}"));
     let suite = copied(&workshop);
@@ -214,12 +214,12 @@ fn every_fault_is_caught(language: &str, folder: &str, rounds: &[&[Fault]]) {
     }
 }
 
-/// Its metric is above the limit, and its line is named.
+/// Asserts that its metric exceeds the limit, and that its line is named.
 fn is_caught((fault, metric): Fault, report: &Value, test: &Value, source: &Source) {
     let conclusions = test["judgements"].as_array().unwrap();
     let judged = conclusions.iter().find(|conclusion| conclusion["metric"] == metric).unwrap();
     assert_eq!(judged["standing"], "above", "{fault} in {}: {judged:#}", source.test);
-    // Of a function of JavaScript it is known where it begins.
+    // The line of a JavaScript function is the one where it begins.
     let lines = match source.file.ends_with(".js") {
         true => source.lines("function run()"),
         false => source.lines(&format!("SEED_{}", fault.to_uppercase())),
@@ -259,7 +259,7 @@ fn every_fault_in_a_node_script_is_caught_with_its_function() {
     every_fault_is_caught("node", "node", &[&FAULTS]);
 }
 
-/// A fault is not caught only because another one was seeded beside it.
+/// A fault is not only detected because another one was seeded with it.
 #[test]
 #[ignore = "two minutes: in `cargo xtask long`"]
 fn every_fault_alone_is_caught() {
@@ -269,11 +269,11 @@ fn every_fault_alone_is_caught() {
     }
 }
 
-/// What the collector allocates does not grow with events; what a report costs stays small.
+/// What the collector allocates does not grow with events; the cost of a report stays small.
 #[test]
 fn mallow_gates_itself() {
     let workshop = Workshop::new("gate-own");
-    // What is recorded goes into the suite's folder, so a copy of it is checked.
+    // The recording is written into the suite's folder, so a copy of it is checked.
     let copy = workshop.file("programs/gate/own");
     let fixture = workshop.file("fixtures/dhat");
     fs::create_dir_all(&copy).unwrap();

@@ -1,10 +1,10 @@
-//! The line that is named when a count goes up: the one that a person changed, and not the wrapper around `malloc` that it ends in.
+//! The line that is blamed when a count increases: the one that a person changed, and not the wrapper around `malloc` inside of it.
 
 use e2e::Exit;
 use e2e::gate::Suite;
 use e2e::session::json;
 
-/// A project with its own wrappers around `malloc`, all in one file. `more` is a second copy in `parse`.
+/// Returns a project with its own wrappers around `malloc`, all in one file. `more` is a second copy in `parse`.
 fn wrapped(more: &str) -> String {
     format!(
         "#include \"mallow.h\"\n#include <string.h>\n#define KEPT __attribute__((noinline))\n\
@@ -18,7 +18,7 @@ fn wrapped(more: &str) -> String {
     )
 }
 
-/// The number of the line with a text.
+/// Returns the number of the line with a text.
 fn line_of(source: &str, text: &str) -> usize {
     source.lines().position(|line| line.contains(text)).unwrap() + 1
 }
@@ -33,7 +33,7 @@ fn the_changed_line_is_named_and_not_the_wrapper() {
     let finished = suite.check(&["--annotations"]).ended(Exit::Status(1));
     assert!(finished.stdout.contains(&format!("+1.000/op  parse (test_work.c:{line}) ← load")), "{finished}");
     assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
-    // A call of a wrapper in a function that made none.
+    // A call of a wrapper in a function that had none.
     let changed =
         wrapped("").replace("load(\"some words\");", "load(\"some words\"); free(lib_dup(\"more\"));");
     let line = line_of(&changed, "static void run");
@@ -43,7 +43,7 @@ fn the_changed_line_is_named_and_not_the_wrapper() {
     assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
 }
 
-/// Lines that moved are not to blame, and what the wrappers do is told behind the line.
+/// Lines that moved are not blamed, and the wrappers are shown after the line.
 #[test]
 fn lines_that_moved_are_not_to_blame() {
     let suite = Suite::new("moved", &wrapped(""));
@@ -58,7 +58,7 @@ fn lines_that_moved_are_not_to_blame() {
     assert!(finished.stdout.contains(&format!("by raw (test_work.c:{raw})")), "{finished}");
 }
 
-/// Where a limit is broken and there is no baseline to compare with, the largest stacks are named; and no update mends it.
+/// If a limit is exceeded and there is no baseline to compare with, the largest stacks are named; and no update can fix that.
 #[test]
 fn a_limit_without_a_baseline_names_the_largest_stacks() {
     let suite = Suite::new("limit", &wrapped(""));
@@ -75,7 +75,7 @@ fn a_limit_without_a_baseline_names_the_largest_stacks() {
     assert!(finished.stderr.contains("file=test_work.c,line="), "{finished}");
 }
 
-/// However many functions of the project a stack has, none of them is cut away.
+/// However many functions of the project a stack has, none of them is left out.
 #[test]
 fn functions_of_the_project_are_never_cut_away() {
     let names: Vec<String> = (0..14).map(|at| format!("step_number_{at}_of_the_whole_work")).collect();
@@ -107,7 +107,7 @@ fn functions_of_the_project_are_never_cut_away() {
     );
 }
 
-/// A block that is freed before the next one is allocated could have been kept. Its line is named, though there are as many allocations.
+/// A block that is freed before the next one is allocated could have been reused. Its line is named, though the number of allocations is the same.
 #[test]
 fn the_line_of_new_temporary_allocations_is_named() {
     let source = |work: &str| {
@@ -137,7 +137,7 @@ fn the_line_of_new_temporary_allocations_is_named() {
     assert!(words.contains(expected), "{finished}");
     assert!(finished.stdout.contains(&format!("+1.000/op  run (test_work.c:{line})")), "{finished}");
     assert!(finished.stderr.contains(&format!("file=test_work.c,line={line},")), "{finished}");
-    // Against a limit alone the largest stacks are named.
+    // With only a limit, the largest stacks are named.
     suite.write(
         "mallow.toml",
         "[gate]\nsuites = [\".\"]\nbaselines = \"none\"\nlimit.temporary = 500\nlimit.allocations = 2000\n",
@@ -147,7 +147,7 @@ fn the_line_of_new_temporary_allocations_is_named() {
     assert!(finished.stdout.contains(&format!("1.000/op  run (test_work.c:{line})")), "{finished}");
 }
 
-/// Without line tables there is no line to name, and the way to have one is told.
+/// Without line tables there is no line to name, and the message says how to get them.
 #[test]
 fn a_program_without_lines_is_told_how_to_have_them() {
     let suite = Suite::new("lines", &wrapped(""));
@@ -156,7 +156,7 @@ fn a_program_without_lines_is_told_how_to_have_them() {
     suite.write("test_work.c", &wrapped("    free(lib_dup(s));\n"));
     let finished = suite.check(&[]).ended(Exit::Status(1));
     assert!(finished.stdout.contains("line-tables-only"), "{finished}");
-    // Where a limit is broken and there is no baseline, too.
+    // If a limit is exceeded and there is no baseline, too.
     let limit =
         "[gate]\nsuites = [\".\"]\nc_flags = [\"-g0\"]\nbaselines = \"none\"\nlimit.allocations = 10\n";
     suite.write("mallow.toml", limit);
@@ -167,8 +167,9 @@ fn a_program_without_lines_is_told_how_to_have_them() {
     assert!(!finished.stdout.contains("line-tables-only"), "{finished}");
 }
 
-/// A project's own allocator that is new itself stands where stacks leave the baseline's; named as plumbing, its caller is the line:
-/// in the table, the annotation, JUnit, Markdown and JSON, by `mallow.toml`, by its test and by the command line.
+/// If a project's own allocator is new itself, stacks differ from the baseline's at that function. Named as plumbing,
+/// its caller is the line to blame: in the table, the annotation, JUnit, Markdown and JSON, by `mallow.toml`, by its
+/// test and by the command line.
 #[test]
 fn wrappers_that_are_named_as_plumbing_are_never_the_line() {
     let suite = Suite::new("plumbing", &wrapped(""));

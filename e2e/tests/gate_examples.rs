@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A copy of an example, so that a test may change it and nothing is written into the repository.
+/// Copies an example, so that a test may change it and nothing is written into the repository.
 fn copied(workshop: &Workshop, example: &str) -> PathBuf {
     let from = e2e::repository().join("programs/gate/examples").join(example);
     let to = workshop.file(example);
@@ -30,14 +30,14 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Puts another text in the place of one that a file has once.
+/// Replaces a text that occurs once in a file.
 fn replace(file: &Path, old: &str, new: &str) {
     let text = fs::read_to_string(file).unwrap();
     assert_eq!(text.matches(old).count(), 1, "{old:?} in {}", file.display());
     fs::write(file, text.replace(old, new)).unwrap();
 }
 
-/// With `mallow` on PATH, and what it keeps in the test's own folder.
+/// Adds `mallow` to PATH, and moves its cache into the test's own folder.
 fn with_mallow(mut command: Command, workshop: &Workshop, path: &str) -> Command {
     let folder = run::mallow_binary().canonicalize().unwrap();
     let mut paths = OsString::from(folder.parent().unwrap());
@@ -76,7 +76,7 @@ fn cargo_fails_a_test_of_the_crate() {
     replace(&example.join("Cargo.toml"), "../../../../markers/rust", &markers.to_string_lossy());
     let cargo = || {
         let path = std::env::var("PATH").unwrap_or_default();
-        // Cargo's own variables say where its toolchain is, so this environment is not cleared.
+        // Cargo's own variables locate its toolchain, so this environment is not cleared.
         let mut command = with_mallow(Command::new(env!("CARGO")), &workshop, &path);
         command.env("MALLOW_BIN", run::mallow_binary()).env_remove("CARGO_TARGET_DIR");
         run::finish(command.args(["test", "--offline"]).current_dir(&example))

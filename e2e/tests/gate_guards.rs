@@ -1,4 +1,4 @@
-//! What the gate says when it cannot see, cannot run or must not compare: each of these has let somebody's gate stand open.
+//! What the gate prints when it cannot see, cannot run or must not compare: each of these cases has once let a regression pass.
 
 use e2e::gate::{Suite, sentences, source};
 use e2e::session::json;
@@ -20,7 +20,7 @@ fn a_static_programs_marks_are_not_seen_and_it_says_so_and_its_process_is_counte
     suite.write("mallow.toml", &format!("{manifest}[[test]]\nname = \"test_work\"\nmode = \"process\"\n"));
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(3)).stdout);
     let allocations = report["tests"][0]["judgements"][0]["spread"]["min"].as_u64();
-    // The test's own, in one run for warming up and ten for counting, and those by which glibc makes itself ready.
+    // The test's own, in one run for warming up and ten for counting, and those with which glibc initialises itself.
     assert!(allocations.is_some_and(|count| (11_000..11_020).contains(&count)), "{report:#}");
 }
 
@@ -44,11 +44,11 @@ fn an_allocator_that_is_linked_in_is_found_out() {
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "BLIND", "{test:#}");
     assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
-    // The command is a shell, and the program that marks its region another one's child.
+    // The command is a shell, and the program that marks its region is a grandchild.
     let _ = suite.check(&["--update"]).ended(Exit::Status(1));
     let program = suite.workshop.file("wrapped");
     let mut cc = run::command("cc");
-    // As the gate builds it: without optimisation its first instructions can be followed.
+    // As the gate builds it: without optimisation its first instructions can be unwound.
     cc.args(["-O2", "-I"])
         .arg(e2e::repository().join("markers/c"))
         .arg("-o")
@@ -63,7 +63,7 @@ fn an_allocator_that_is_linked_in_is_found_out() {
     assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
 }
 
-/// A pool that has no name that anybody knows, in a program that marks nothing.
+/// A pool with an unknown name, in a program without markers.
 #[test]
 fn memory_that_does_not_come_by_malloc_is_found_out() {
     let pool = "#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\nint main(void) { long bytes = 20 << 20;\n\
@@ -94,7 +94,7 @@ fn a_name_with_a_slip_is_asked_about() {
     let suite = Suite::new("slip", &source(""));
     let finished = suite.check(&["--only", "test_wrok"]).ended(Exit::Status(2));
     assert!(finished.stderr.contains("test_wrok") && finished.stderr.contains("test_work"), "{finished}");
-    // A test in the manifest that has no file.
+    // A test in the manifest without a file.
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\n[[test]]\nname = \"test_wrok\"\nops = 1\n");
     let finished = suite.check(&[]).ended(Exit::Status(2));
     assert!(finished.stderr.contains("test_wrok"), "{finished}");
@@ -150,7 +150,7 @@ fn a_program_that_takes_too_long_is_killed_with_its_children() {
     assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
 }
 
-/// Who leaves the group and is nobody's child any more cannot keep the check waiting.
+/// A process that leaves the group and has lost its parent cannot delay the check.
 #[test]
 fn a_process_that_detached_itself_is_killed_at_the_deadline() {
     let suite =
@@ -165,8 +165,8 @@ fn a_process_that_detached_itself_is_killed_at_the_deadline() {
     assert_eq!(left.stdout, "", "a process goes on");
 }
 
-/// A thread that is gone while it waits at its mark leaves a channel whose marks are not all answered. The next thread of
-/// that channel waits for its own only.
+/// A thread that dies while it waits at its mark leaves a channel with unanswered marks. The next thread of that
+/// channel waits only for its own.
 #[test]
 fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
     let text = "#include \"mallow.h\"\n#include <pthread.h>\n#include <signal.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
@@ -180,7 +180,7 @@ fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
                 usleep(100000); pthread_kill(thread, SIGUSR1); pthread_join(thread, NULL);\n    \
                 usleep(100000);\n    pthread_create(&thread, NULL, work, NULL); pthread_join(thread, NULL); sleep(1);\n    return 0;\n}\n";
     let suite = Suite::new("dies", text);
-    // What is lost is counted after the next thread has begun, and before the program ends.
+    // Lost events are counted after the next thread has started, and before the program exits.
     let settings = "c_flags = [\"-pthread\"]\nquiesce_ms = 300\ntimeout = \"10s\"\n";
     suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n{settings}"));
     let report = json(&suite.check(&["--json", "--runs", "2"]).ended(Exit::Status(3)).stdout);
@@ -237,7 +237,7 @@ fn runs_that_differ_are_called_flaky_with_the_site() {
     assert!(lines.contains(&&Value::from(line)), "{lines:?}");
 }
 
-/// Nobody's user, without the right to trace, with a source tree that it cannot write to, without a home and a repository.
+/// A user without the right to trace, with a read-only source tree, without a home and a repository.
 fn is_root() -> bool {
     fs::metadata("/proc/self").unwrap().uid() == 0
 }
@@ -252,7 +252,7 @@ fn it_works_as_nobody_without_ptrace_and_home_in_a_tree_that_is_read_only() {
     fs::copy(run::mallow_binary(), &binary).unwrap();
     open_to_all(suite.workshop.path());
     open_to_all(&binary);
-    // Only root can become nobody; who is not root has as few rights already, but for what is his own.
+    // Only root can become nobody; another user has as few rights already, except for files of its own.
     let mut nobody = run::command(if is_root() { "setpriv" } else { "env" });
     if is_root() {
         nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -309,7 +309,7 @@ fn whole_processes_and_slopes_need_no_marks() {
     );
     let finished = suite.check(&[]).well();
     assert!(finished.stdout.contains("3 OK"), "{finished}");
-    // A shell forks children that never see a main of their own.
+    // A shell forks children that never run a `main` of their own.
     suite.write(
         "mallow.toml",
         "[[test]]\nname = \"pipe\"\ncmd = [\"sh\", \"-c\", \"(true; true) | cat\"]\nmode = \"repeat\"\nlimit.allocations = { max = 1000 }\n",
@@ -318,7 +318,7 @@ fn whole_processes_and_slopes_need_no_marks() {
     assert!(finished.stdout.contains("1 OK"), "{finished}");
 }
 
-/// CI measures and uploads its report; somebody else makes baselines of it, in the repository.
+/// CI measures and uploads its report; a developer turns it into baselines, in the repository.
 #[test]
 fn metrics_of_a_report_become_baselines() {
     let suite = Suite::new("report", &source(""));
@@ -340,7 +340,7 @@ fn metrics_of_a_report_become_baselines() {
     assert!(refused.stderr.contains("line 1"), "{refused}");
 }
 
-/// A project that comes from SwiftNIO's framework brings its limits: a total may be up to 999 below its limit.
+/// A project that used SwiftNIO's framework can keep its limits: a total may be up to 999 below its limit.
 #[test]
 fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
     let suite = Suite::new("nio", &source(""));
@@ -361,7 +361,7 @@ fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
     assert!(refused.stderr.contains("total_allocations"), "{refused}");
 }
 
-/// Limits of package-benchmark, of which SwiftNIO keeps some by now: a folder of files, one for each benchmark, or one such file.
+/// Limits of package-benchmark, which SwiftNIO partly uses now: a folder of files, one for each benchmark, or one such file.
 #[test]
 fn limits_of_package_benchmark_are_read_from_their_folder() {
     let suite = Suite::new("p90", &source(""));
@@ -396,7 +396,7 @@ fn limits_of_package_benchmark_are_read_from_their_folder() {
     );
 }
 
-/// Every kind of descriptor is counted, each with the line that opened it; one that was opened past libc has a count.
+/// Every kind of descriptor is counted, each with the line that opened it; one that was opened without libc has a count only.
 #[test]
 fn descriptors_of_every_kind_are_counted_with_their_lines() {
     let text = fs::read_to_string(e2e::repository().join("programs/gate/descriptors.c")).unwrap();
@@ -432,7 +432,7 @@ fn descriptors_of_every_kind_are_counted_with_their_lines() {
     assert_eq!(unnamed, 1);
 }
 
-/// A program that marks its regions once is started as often as runs are wanted; each of its processes is cold.
+/// A program that marks its regions once is started once per run; each of its processes is cold.
 #[test]
 fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
     let two = "#include \"mallow.h\"\nint main(void) {\n    void *block;\n    mallow_region_begin(\"first\");\n    \
@@ -453,13 +453,13 @@ fn regions_that_are_marked_once_are_run_in_processes_of_their_own() {
     };
     assert_eq!(metrics(0), ("test_work.first".to_owned(), (1, 10, 0), (4, 0)));
     assert_eq!(metrics(1), ("test_work.second".to_owned(), (2, 50, 2), (4, 0)));
-    // A region that does not end is no measurement.
+    // A region that does not end is not a measurement.
     suite.write("test_work.c", &two.replace("mallow_region_end(\"second\");", ""));
     let test = suite.only_test(1);
     assert_eq!(sentences(&test), "The region `second` began and had not ended when the program did");
 }
 
-/// Ctrl-C ends the test that runs, and the check with it; nothing goes on behind it.
+/// Ctrl-C ends the running test and the check; no process continues.
 #[test]
 fn an_interrupt_ends_the_test_and_the_check() {
     let suite = Suite::new("interrupt", &source("write(1, \"began\\n\", 6); sleep(100);"));
@@ -483,8 +483,8 @@ fn an_interrupt_ends_the_test_and_the_check() {
     assert_eq!(left.stdout, "", "a program goes on");
 }
 
-/// The program stops the mallow that counts it while it fills its ring many times over: what was lost then is known, so the metric
-/// is not, however equal it is in every run.
+/// The program stops the mallow that counts it while it fills its ring many times over. Then events were lost, so the
+/// metric is not known, even if it is the same in every run.
 #[test]
 fn a_count_with_events_missing_is_an_error() {
     let stop = "static int is_first = 1; long j; if (is_first) { is_first = 0; kill(getppid(), SIGSTOP); \

@@ -1,12 +1,12 @@
-//! A gate must be shut where nothing is known: no baseline, a limit that limits nothing, an allocator that is not seen. And it must not
-//! call a win blindness.
+//! A gate must fail if nothing is known: no baseline, a limit that limits nothing, an allocator that is not seen. And
+//! it must not report an improvement as BLIND.
 
 use e2e::Exit;
 use e2e::gate::{Suite, sentences, source};
 use e2e::session::json;
 use serde_json::Value;
 
-/// Without markers: a program that is counted whole, and from `main`, and by its slope.
+/// Without markers: a program that is counted as a whole, from `main`, and by its slope.
 const PLAIN: &str = "#include <stdlib.h>\nchar *volatile kept;\nint main(void) {\n    long i, n = 100 * strtol(getenv(\"MALLOW_OPS\") ? \
                      getenv(\"MALLOW_OPS\") : \"1\", NULL, 10);\n    for (i = 0; i < n; i++) free(kept = malloc(16));\n    return 0;\n}\n";
 
@@ -28,8 +28,8 @@ fn without_baseline_and_limit_a_test_is_missing_in_every_mode() {
     }
 }
 
-/// `limit.remaining = 0` for a whole suite says nothing about allocations: not without a baseline, and not with one of
-/// another environment.
+/// `limit.remaining = 0` for a whole suite says nothing about allocations: neither without a baseline, nor with one
+/// of another environment.
 #[test]
 fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
     let suite = Suite::new("half-limit", &source(""));
@@ -46,7 +46,7 @@ fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
     let test = suite.only_test(3);
     assert_eq!(test["outcome"], "MISSING", "{test:#}");
     assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
-    // What is limited is judged all the same.
+    // The limited metric is still judged.
     suite.write("test_work.c", &source("mallow_keep(malloc(3));"));
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
@@ -54,7 +54,7 @@ fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
     assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
 }
 
-/// Who marks the region is looked at, whatever program a `cmd` starts it with.
+/// The process that marks the region is checked, even if the `cmd` starts it through another program.
 #[test]
 fn an_allocator_of_its_own_is_found_behind_a_wrapper() {
     let own = "static char pool[1 << 20];\nstatic size_t at;\n\
@@ -74,7 +74,7 @@ fn an_allocator_of_its_own_is_found_behind_a_wrapper() {
     assert!(refused.stderr.contains("--accept-blind"), "{refused}");
 }
 
-/// The other way round: what starts the marked program is not what is measured.
+/// Conversely: the program that starts the marked one is not measured.
 #[test]
 fn an_allocator_of_the_wrapper_is_nobodys_business() {
     let own = "#include <stddef.h>\n#include <unistd.h>\nvoid *mi_malloc(size_t n) { (void)n; return 0; }\n\
@@ -91,7 +91,7 @@ fn an_allocator_of_the_wrapper_is_nobodys_business() {
     assert!(finished.stdout.contains("1 OK"), "{finished}");
 }
 
-/// The markers were served, and the hooks see the same process allocate outside of its region: nobody is blind there.
+/// The markers were served, and the hooks see the same process allocate outside of its region: it is not BLIND.
 #[test]
 fn an_optimisation_down_to_nothing_is_an_improvement() {
     let with = |count: u32| {
@@ -107,7 +107,7 @@ fn an_optimisation_down_to_nothing_is_an_improvement() {
     assert!(sentences(&test).contains("keep the win with `--update --only test_work`"), "{test:#}");
     let _ = suite.check(&["--update", "--only", "test_work"]).well();
     let _ = suite.check(&[]).well();
-    // A process that never allocates at all is seen as well: its markers were served, and no allocator of its own is in it.
+    // A process that never allocates at all is seen as well: its markers were served, and it has no allocator of its own.
     let suite = Suite::new("to-nothing-at-all", &source(""));
     let _ = suite.check(&["--update"]).well();
     suite.write("test_work.c", &source("").replace("i < 1000", "i < 0"));
@@ -115,7 +115,7 @@ fn an_optimisation_down_to_nothing_is_an_improvement() {
     assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
 }
 
-/// Yesterday's files must not stay where today nothing could be built.
+/// Files of an earlier run must not stay if nothing could be built.
 #[test]
 fn a_build_that_fails_is_written_into_every_file() {
     let suite = Suite::new("build-line", &source(""));
@@ -135,7 +135,7 @@ fn a_build_that_fails_is_written_into_every_file() {
     assert!(updated.stderr.contains("no such header"), "{updated}");
 }
 
-/// A program whose regions are functions that allocate as often as is said.
+/// Returns a program whose regions are functions with a given number of allocations.
 fn of_regions(regions: &[(&str, u32)]) -> String {
     let mut source = "#include \"mallow.h\"\n".to_owned();
     let mut main = String::new();
@@ -149,8 +149,8 @@ fn of_regions(regions: &[(&str, u32)]) -> String {
     format!("{source}int main(void) {{ mallow_ops(1000); {main}return 0; }}\n")
 }
 
-/// A second region does not rename the first, nor does one that is gone rename the other: each is held against its own baseline, what has
-/// none is MISSING, and what only a baseline has is STALE.
+/// A second region does not rename the first, nor does one that is gone rename the other. Each is compared with its
+/// own baseline; one without a baseline is MISSING, and one that only a baseline has is STALE.
 #[test]
 fn a_region_keeps_its_baseline_however_many_there_are() {
     let told = |list: &[(&str, &str)]| -> Vec<(String, String)> {
@@ -158,14 +158,14 @@ fn a_region_keeps_its_baseline_however_many_there_are() {
     };
     let suite = Suite::new("regions", &of_regions(&[("one", 1000)]));
     let _ = suite.check(&["--update"]).well();
-    // One more, and the first three times as dear.
+    // One more, and three times as many allocations in the first.
     suite.write("test_work.c", &of_regions(&[("one", 3000), ("two", 500)]));
     assert_eq!(suite.outcomes(1, &[]), told(&[("test_work", "REGRESSED"), ("test_work.two", "MISSING")]));
     suite.write("test_work.c", &of_regions(&[("one", 1000), ("two", 500)]));
     assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "OK"), ("test_work.two", "MISSING")]));
     let _ = suite.check(&["--update"]).well();
     assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "OK"), ("test_work.two", "OK")]));
-    // Either of them gone.
+    // Either of them removed.
     suite.write("test_work.c", &of_regions(&[("two", 600)]));
     assert_eq!(suite.outcomes(1, &[]), told(&[("test_work.two", "REGRESSED"), ("test_work", "STALE")]));
     suite.write("test_work.c", &of_regions(&[("one", 1000)]));
@@ -183,7 +183,7 @@ fn a_region_keeps_its_baseline_however_many_there_are() {
     assert_eq!(outcomes, told(&[&[("test_work.two", "REGRESSED")], &stale[..]].concat()));
 }
 
-/// Against another build, too, regions are paired by their own names, and one that this build has no more is told.
+/// With `--against`, too, regions are paired by their names, and one that this build no longer has is reported.
 #[test]
 fn regions_are_paired_with_those_of_another_build() {
     let old = Suite::new("pair-old", &of_regions(&[("one", 1000), ("two", 500)]));

@@ -4,7 +4,7 @@ use e2e::Exit;
 use e2e::gate::{Suite, sentences};
 use serde_json::Value;
 
-/// A region that allocates a thousand times, in a process that sleeps and fills memory before it.
+/// Returns a region that allocates a thousand times, in a process that sleeps and fills memory before it.
 fn source(sleep_ms: u32, held_mib: u32) -> String {
     format!(
         "#include \"mallow.h\"\n#include <string.h>\n#include <time.h>\n\
@@ -45,7 +45,7 @@ fn a_time_is_within_above_or_unclear() {
     let test = suite.only_test(1);
     assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
     assert!(sentences(&test).contains("its limit allows 90.0 ms"), "{test:#}");
-    // In the midst of what it takes: neither kept nor broken.
+    // In the middle of its interval: neither kept nor exceeded.
     let between = u64::midpoint(least, most).max(least + 1) / 1000;
     suite.write("mallow.toml", &manifest(&format!("limit.wall = \"{between}us\"\n")));
     let few = suite.check(&["--runs", "3", "--json"]).ended(Exit::Status(3));
@@ -54,7 +54,7 @@ fn a_time_is_within_above_or_unclear() {
     let few = suite.check(&["--runs", "3"]).ended(Exit::Status(3));
     let words = few.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("are too few for a limit of 20.0 s: it takes 8."), "{few}");
-    // A baseline keeps no time.
+    // A baseline has no times.
     let _ = suite.check(&["--update"]).well();
     suite.write("mallow.toml", &manifest("limit.wall = { rel = \"10%\" }\n"));
     let refused = suite.check(&[]).ended(Exit::Status(2));
@@ -90,7 +90,7 @@ fn resident_memory_has_a_limit_and_a_baseline() {
     let _ = suite.check(&["--update"]).well();
     let test = suite.only_test(0);
     let least = judged(&test, "peak_rss")["spread"]["min"].as_u64().unwrap();
-    // 16 MiB, and what libc is; nothing of mallow's.
+    // 16 MiB, and libc; nothing of mallow's.
     assert!((16 << 20..22 << 20).contains(&least), "{test:#}");
     // As many allocations in the region, and 16 MiB more outside of it.
     suite.write("test_work.c", &source(0, 32));

@@ -1,10 +1,10 @@
-//! Objects of Python, Ruby and Node: one more in an operation and one that is kept are regressions, with nothing set, and a test
-//! that cannot see them says so.
+//! Objects of Python, Ruby and Node: one more per operation and one that is kept are regressions by default, and a
+//! test that cannot see them says so.
 
 use e2e::gate::{Suite, sentences};
 use serde_json::Value;
 
-/// The least value of a metric.
+/// Returns the minimum of a metric.
 fn least(test: &Value, metric: &str) -> Option<u64> {
     let conclusions = test["judgements"].as_array().unwrap();
     let conclusion = conclusions.iter().find(|conclusion| conclusion["metric"] == metric)?;
@@ -17,7 +17,7 @@ fn is_above(test: &Value, metric: &str) -> bool {
     conclusions.iter().any(|conclusion| conclusion["metric"] == metric && conclusion["standing"] == "above")
 }
 
-/// Holds a script against its own baseline, and then with a fault: `source` is the script with something more in an operation.
+/// Compares a script with its own baseline, and then with a fault: `source` returns the script with additional code in an operation.
 fn gated(name: &str, file: &str, source: impl Fn(&str) -> String, faults: &[(&str, &str)]) {
     let suite = Suite::empty(name);
     suite.write(file, &source(""));
@@ -78,7 +78,7 @@ fn an_object_more_in_node_is_seen() {
     gated("node-objects", "test_work.js", source, &faults);
 }
 
-/// What the collector frees during a run was made all the same.
+/// Objects that the collector frees during a run still count.
 #[test]
 fn objects_that_are_collected_in_a_run_count() {
     let suite = Suite::empty("collected");
@@ -94,16 +94,16 @@ fn objects_that_are_collected_in_a_run_count() {
     let report = suite.report(3);
     let (node, ruby) = (&report["tests"][0], &report["tests"][1]);
     let bytes = least(node, "object_bytes").unwrap();
-    // 10,000 elements of 8 bytes, an array around them, and what is left over of a page of 256 KiB that takes three of them.
+    // 10,000 elements of 8 bytes, an array around them, and the rest of a page of 256 KiB that holds three of them.
     assert!((80_000_000..88_000_000).contains(&bytes), "{bytes}: {node:#}");
     assert_eq!(least(node, "remaining_object_bytes").unwrap() / 4096, 0, "{node:#}");
     assert_eq!(least(ruby, "objects").unwrap() / 1000, 1, "{ruby:#}");
     assert_eq!(least(ruby, "remaining_objects"), Some(0), "{ruby:#}");
-    // What a runtime does not tell is not 0.
+    // What a runtime does not report is not 0.
     assert_eq!((least(node, "objects"), least(ruby, "object_bytes")), (None, None));
 }
 
-/// The program keeps its own allocator, and each figure is the one that malloc would give.
+/// The program keeps its own allocator, and each metric equals that of malloc.
 #[test]
 fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
     let suite = Suite::empty("python-objects");
@@ -127,7 +127,7 @@ fn objects_of_pythons_own_allocator_are_counted_as_those_of_malloc() {
     assert_eq!(allocations("", &["--python-objects"]), of_malloc);
 }
 
-/// A process without markers, an interpreter that was told to keep its own allocator: nothing is seen of their objects.
+/// A process without markers, and an interpreter that was told to keep its own allocator: their objects are not seen.
 #[test]
 fn objects_that_are_not_seen_make_a_test_blind() {
     let suite = Suite::empty("blind-objects");
@@ -166,13 +166,13 @@ fn objects_that_are_not_seen_make_a_test_blind() {
     );
     assert!(sentences(&report["tests"][0]).contains("Ruby's objects"), "{report:#}");
     assert!(sentences(&report["tests"][1]).contains("PYTHONMALLOC=malloc"), "{report:#}");
-    // Who means the calls of malloc alone says so, and the result says it again.
+    // A test for calls of malloc only says so, and the result repeats it.
     suite.write("mallow.toml", &format!("[gate]\nruns = 2\n{}", manifest("objects = false")));
     let finished = suite.check(&[]).well();
     assert!(finished.stdout.contains("4 OK") && finished.stdout.contains("objects = false"), "{finished}");
 }
 
-/// A helper in another language beside the program that marks the region is not what is measured.
+/// A helper in another language beside the program that marks the region is not measured.
 #[test]
 fn a_script_beside_a_marked_program_hides_nothing() {
     let suite = Suite::empty("beside");

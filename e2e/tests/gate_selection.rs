@@ -1,4 +1,4 @@
-//! `--only` names tests and regions, and what is not named is neither judged nor written.
+//! `--only` selects tests and regions; what is not selected is neither judged nor written.
 
 use e2e::gate::Suite;
 use e2e::session::json;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// A program with three regions, which allocate as often as is said.
+/// Returns a program with three regions with a given number of allocations.
 fn regions(read: u32, write: u32, parse: u32) -> String {
     let region = |name: &str, count: u32| {
         format!(
@@ -24,7 +24,7 @@ fn regions(read: u32, write: u32, parse: u32) -> String {
     )
 }
 
-/// A suite of a program `test_alloc` with three regions and one `test_other`, with baselines.
+/// Creates a suite of a program `test_alloc` with three regions and one `test_other`, with baselines.
 fn suite(name: &str) -> Suite {
     let suite = Suite::empty(name);
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nruns = 3\n");
@@ -34,7 +34,7 @@ fn suite(name: &str) -> Suite {
     suite
 }
 
-/// The allocations that each baseline of the suite allows, by its file's name.
+/// Returns the allocations that each baseline of the suite allows, by its file's name.
 fn baselines(suite: &Suite) -> BTreeMap<String, u64> {
     let class =
         fs::read_dir(suite.workshop.file("suite/mallow/baselines")).unwrap().next().unwrap().unwrap().path();
@@ -64,7 +64,7 @@ fn written(finished: &Finished) -> &str {
 fn an_update_writes_the_regions_that_are_named_and_nothing_else() {
     let suite = suite("update-only");
     assert_eq!(baselines(&suite), expected(1000, 2000, 3000));
-    // Everything is dearer, the other test too.
+    // Everything allocates more, the other test too.
     suite.write("test_alloc.c", &regions(1500, 2500, 3500));
     suite.write("test_other.c", &e2e::gate::source("").replace("i < 1000", "i < 1500"));
     let updated = suite.check(&["--update", "--only", "test_alloc.json_write"]).well();
@@ -80,7 +80,7 @@ fn an_update_writes_the_regions_that_are_named_and_nothing_else() {
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(regressed, ["test_alloc.parse", "test_other"]);
-    // A test's name stands for all its regions.
+    // The name of a test selects all of its regions.
     let updated = suite.check(&["--update", "--only", "test_alloc"]).well();
     assert_eq!(written(&updated), "1 baseline written, 2 unchanged.", "{updated}");
     assert_eq!(baselines(&suite), expected(1500, 2500, 3500));
@@ -114,7 +114,7 @@ fn only_the_regions_that_are_named_are_judged() {
     assert_eq!(names(1, "*json_write"), ["test_alloc.json_write"]);
     assert_eq!(names(1, "*json*"), ["test_alloc.json_read", "test_alloc.json_write"]);
     assert_eq!(names(0, "*r"), ["test_other"]);
-    // A region that is not there has not passed, and neither has one beside another that is.
+    // A region that does not exist has not passed, not even beside another that does.
     for only in ["test_alloc.json_writ", "*json_writ", "test_alloc.xml*"] {
         let refused = suite.check(&["--only", only, "--only", "test_alloc.parse"]).ended(Exit::Status(2));
         assert!(refused.stderr.contains(only) && refused.stderr.contains("test_alloc."), "{refused}");
@@ -133,7 +133,7 @@ fn regions_are_listed_once_they_are_known() {
     assert_eq!(listed.stdout, "test_alloc.json_read\ntest_alloc.json_write\n");
 }
 
-/// Baselines of a branch stand beside those of the repository, and each is held against by its name alone.
+/// Baselines of a branch are beside those of the repository, and only those of the given name are used.
 #[test]
 fn baselines_have_names() {
     let suite = Suite::empty("named");

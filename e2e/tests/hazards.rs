@@ -1,4 +1,4 @@
-//! Every program of `programs/hazards` gives exactly the metrics that stand beside it, recorded and counted.
+//! Every program of `programs/hazards` has exactly the metrics of the file beside it, under `record` and under `stat`.
 
 use e2e::hazard;
 

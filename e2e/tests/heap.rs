@@ -1,4 +1,4 @@
-//! Managed heaps: Ruby's own dumps, heapy as the judge, and the story of a leak that is not where one looks first.
+//! Managed heaps: Ruby's own dumps, compared with heapy, and an example of a leak that is in native memory.
 
 use e2e::session::{json, metric};
 use e2e::{Session, Workshop, run};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 const RUBY: &str = "/usr/bin/ruby";
 
-/// A page of `mallow heap` as JSON.
+/// Returns a report of `mallow heap` as JSON.
 fn page(arguments: &[&str], folder: &Path) -> Value {
     let mut mallow = run::mallow();
     json(&run::finish(mallow.arg("heap").args(arguments).arg("--json").current_dir(folder)).well().stdout)
@@ -106,7 +106,7 @@ fn a_leak_of_ruby_objects_is_told_with_its_line_and_its_holder() {
         largest["class"] == "String" && largest["site"].as_str().unwrap().ends_with("object_leak.rb:8"),
         "{largest}"
     );
-    // Who holds them: the hash of the constant.
+    // What holds them: the hash of the constant.
     let class = page(&["after.json", "--class", "Session"], folder);
     assert_eq!((&class["objects"], &class["holders"][0]["name"]), (&420.into(), &"Hash".into()), "{class:#}");
     let path = class["example"]["path"].as_array().unwrap();
@@ -119,7 +119,7 @@ fn a_leak_of_ruby_objects_is_told_with_its_line_and_its_holder() {
     is_counted_alike("after.json", folder);
 }
 
-/// The page with `--histogram` has the classes of the whole page.
+/// `--histogram` has the same classes as the whole report.
 fn is_counted_alike(dump: &str, folder: &Path) {
     let (whole, counted) = (page(&[dump, "--sort", "bytes"], folder), page(&[dump, "--histogram"], folder));
     let rows = |page: &Value| {
@@ -130,7 +130,7 @@ fn is_counted_alike(dump: &str, folder: &Path) {
     assert_eq!((&counted["objects"], &counted["bytes"]), (&whole["objects"], &whole["bytes"]));
 }
 
-/// Each line of a dump, by a parser of JSON.
+/// Parses each line of a dump as JSON.
 fn lines(file: &Path) -> Vec<Value> {
     fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
@@ -145,7 +145,7 @@ fn generations_and_new_objects_are_those_of_heapy() {
         run::finish(run::command("heapy").args(arguments).current_dir(folder)).well().stdout
     };
     let (theirs, ours) = (heapy(&["read", "after.json"]), text(&["after.json", "--compat", "heapy"], folder));
-    // Its known fault: what was not traced has no bytes, here or in the total.
+    // A known bug of heapy: what was not traced has no bytes, here or in the total.
     let is_wrong = |line: &&str| !line.starts_with("Generation: nil") && !line.starts_with("Memory:");
     let theirs: Vec<&str> = theirs.lines().filter(is_wrong).collect();
     assert!(theirs.len() > 8, "{theirs:?}");
@@ -154,7 +154,7 @@ fn generations_and_new_objects_are_those_of_heapy() {
     let total = format!("Memory: {:.1} kb", (all as f64 / 1024.0 * 10.0).round() / 10.0);
     assert!(ours.lines().any(|line| line == total), "{total}: {ours}");
 
-    // Of its diff each line is ours, plus the objects in old ones' places, which it does not see.
+    // Each line of its diff is also in ours, which in addition has objects at old ones' addresses, which heapy does not see.
     let (theirs, ours) = (
         heapy(&["diff", "before.json", "after.json"]),
         text(&["diff", "before.json", "after.json", "--compat", "heapy"], folder),
@@ -205,10 +205,10 @@ fn what_is_no_snapshot_is_refused_and_a_damaged_one_is_read() {
     assert!(read.stderr.contains("1 of 2 lines are damaged"), "{read}");
     assert!(read.stdout.contains("40 B in 1 object"), "{read}");
     assert!(refused(&["bad.json", "--object", "0x10"]).contains("has no object 0x10"));
-    // A gate on it cannot be told.
+    // A limit on it cannot be judged.
     let gate = ["heap", "check", "bad.json", "--max-objects", "9"];
     let _ = run::finish(run::mallow().args(gate).current_dir(workshop.path())).ended(e2e::Exit::Status(3));
-    // Of two runtimes nothing can be compared, and of a dump without roots nobody knows who holds what.
+    // Two runtimes cannot be compared, and in a dump without roots nobody knows what holds an object.
     fs::write(workshop.file("node.heapsnapshot"), SMALLEST_V8).unwrap();
     assert!(
         refused(&["diff", "bad.json", "node.heapsnapshot"])

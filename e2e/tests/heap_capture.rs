@@ -1,4 +1,4 @@
-//! Snapshots of processes that run: what is in them, and that the process does not notice.
+//! Snapshots of running processes: their contents, and that the process does not notice.
 
 use e2e::session::{json, metric};
 use e2e::{Exit, Workshop, run};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const RUBY: &str = "/usr/bin/ruby";
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A program of `programs/heap` below `mallow heap capture`, or alone; it goes on as long as its input does.
+/// A program of `programs/heap` under `mallow heap capture`, or alone; it runs until its input is closed.
 pub(crate) struct Running<'a> {
     workshop: &'a Workshop,
     child: Child,
@@ -59,7 +59,7 @@ impl<'a> Running<'a> {
     }
 }
 
-/// What follows a word of the program's output, once it has said it.
+/// Waits for a word in the program's output, and returns what follows it.
 fn said(workshop: &Workshop, word: &str) -> String {
     let text = || fs::read_to_string(workshop.file("stdout")).unwrap();
     until(&format!("it says {word}"), || {
@@ -84,7 +84,7 @@ pub(crate) fn capture(workshop: &Workshop, pid: &str, arguments: &[&str]) -> run
     run::finish(run::mallow().args(["heap", "capture", pid]).args(arguments).current_dir(workshop.path()))
 }
 
-/// A page of `mallow heap`, which has nothing to complain about.
+/// Returns a report of `mallow heap`, which must have no warnings.
 pub(crate) fn page(workshop: &Workshop, arguments: &[&str]) -> Value {
     let mut mallow = run::mallow();
     let page =
@@ -101,7 +101,7 @@ pub(crate) fn mode(file: &Path) -> u32 {
     fs::metadata(file).unwrap().permissions().mode() & 0o777
 }
 
-/// Objects and bytes of the rows whose name has a word in it.
+/// Returns objects and bytes of the rows whose name contains a word.
 pub(crate) fn sums(rows: &Value, word: &str) -> BTreeMap<String, (u64, u64)> {
     let rows = rows.as_array().unwrap().iter();
     let named = rows.filter_map(|row| Some((row["name"].as_str()?.to_owned(), row)));
@@ -138,7 +138,7 @@ fn a_ruby_program_goes_on_while_its_heap_is_written() {
     let orders: Vec<_> = orders.collect();
     assert_eq!((orders.len(), metric(orders[0], "objects")), (1, 7), "{diff:#}");
     assert!(orders[0]["site"].as_str().unwrap().ends_with("keep.rb:11"), "{diff:#}");
-    // They are held, though only the stack of another thread than ours has them.
+    // They are held, though only by the stack of a thread other than ours.
     let class = page(&workshop, &[&after, "--class", "Order"]);
     assert_eq!((&class["objects"], &class["holders"][0]["name"]), (&1007.into(), &"Array".into()));
     assert!(!class["example"]["path"].as_array().unwrap().is_empty(), "{class:#}");
@@ -202,13 +202,13 @@ fn snapshots_come_by_themselves() {
 #[test]
 fn workers_are_captured_beside_the_command_that_started_them() {
     let workshop = Workshop::new("capture-every-worker");
-    // A shell is none that can be asked, and nothing is said of it.
+    // A shell cannot be captured, and this is not reported.
     let script = format!("{RUBY} '{}'; exit $?", program("keep.rb"));
     let running = Running::start(&workshop, &["-o", "snapshots", "--every", "900ms"], &["sh", "-c", &script]);
     let second = workshop.file(&format!("snapshots/ruby.{}.2.json", running.pid));
     until("two snapshots are there", || second.exists().then_some(()));
     page(&workshop, &[second.to_str().unwrap()]);
-    // Who names the shell, or mallow, is told of the interpreter.
+    // A pid of the shell, or of mallow, is refused with a message that names the interpreter.
     let refused = capture(&workshop, &running.child.id().to_string(), &[]).ended(Exit::Status(2));
     let told = format!("it has started {} (ruby): mallow heap capture {}", running.pid, running.pid);
     assert!(refused.stderr.contains(&told), "{refused}");
@@ -292,7 +292,7 @@ fn node_tells_where_objects_were_made_if_it_was_asked_to_track_that() {
         .well();
     let report = page(&workshop, &["t.heapsnapshot"]);
     assert_eq!(report["warnings"].as_array().unwrap().len(), 0, "{:#}", report["warnings"]);
-    // The line is that of the function that made them.
+    // The line is that of the function that allocated them.
     let class = page(&workshop, &["t.heapsnapshot", "--class", "Visit"]);
     let sites: Vec<_> = class["sites"].as_array().unwrap().iter().collect();
     assert_eq!(sites.len(), 1, "{class:#}");

@@ -1,4 +1,5 @@
-//! Other readers of the same dumps, which `cargo xtask long` builds: hprof-slurp counts a JVM's objects, reap tells what Ruby's retain.
+//! Comparison with other readers of the same dumps, which `cargo xtask long` builds: hprof-slurp counts a JVM's
+//! objects, reap computes what Ruby's retain.
 
 use crate::heap_speed::{cost, mallow};
 use e2e::session::{json, metric};
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// A program that judges.
+/// Returns the path of such a program.
 fn judge(name: &str) -> String {
     let judges = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
     let program = judges.join("programs/bin").join(name);
@@ -76,7 +77,7 @@ fn a_jvms_objects_are_counted_as_hprof_slurp_counts_them() {
     let theirs = json(&fs::read_to_string(workshop.file("s.json")).unwrap());
     let mut theirs = counts(&theirs["heap"]["top_allocated_classes"], ["class_name", "instance_count"]);
     let mut ours = counts(&json(&whole.stdout)["classes"], ["name", "objects"]);
-    // Of the classes it counts those of int and its like alone, which a dump has among the instances.
+    // Of the classes it counts only those of int and the other primitive types, which a dump has among the instances.
     assert!(ours.remove("java.lang.Class") > theirs.remove("java.lang.Class"));
     assert!(ours["Millions$Node"] == 2_000_000 && ours.len() > 200);
     let differ: Vec<_> = ours.iter().filter(|(name, count)| theirs.get(*name) != Some(count)).collect();

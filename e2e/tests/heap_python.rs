@@ -1,4 +1,4 @@
-//! Snapshots of Python programs: held against pympler and against what the program itself counts, and that the program does not notice.
+//! Snapshots of Python programs: compared with pympler and with what the program itself counts, and that the program does not notice.
 
 use crate::heap_capture::{Running, capture, mode, page, program, sums};
 use crate::scripts::pythons;
@@ -31,7 +31,7 @@ fn is_written_while_the_program_goes_on(python: &str) {
     let report = page(&workshop, &["after.json"]);
     let classes = sums(&report["classes"], "__main__.");
     assert_eq!((classes["__main__.Order"].0, classes["__main__.Point"].0), (1007, 2000), "{classes:?}");
-    // The collector has run, so whatever is there somebody holds: this is what all the rest rests on.
+    // The collector has run, so every object is held: the other assertions rely on this.
     assert_eq!(metric(&report, "unreachable_objects"), 0, "{python}");
     let diff = page(&workshop, &["diff", "before.json", "after.json", "--holders"]);
     let orders = &diff["held"][0];

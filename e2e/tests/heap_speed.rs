@@ -1,4 +1,5 @@
-//! What reading a large heap costs, beside heapy and DevTools' own way of it. Counts are exact, times are printed:
+//! The cost of reading a large heap, compared with heapy and DevTools' own algorithm. Counts are exact, times are
+//! printed:
 //! `MALLOW_BIN=FILE/mallow cargo test -p e2e --test all -- --ignored --nocapture heap_speed::`.
 
 use e2e::session::{json, metric};
@@ -8,14 +9,14 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-/// What a command took, and the most memory that it had.
+/// The time of a command, and its peak memory.
 pub(crate) struct Cost {
     pub(crate) seconds: f64,
     megabytes: f64,
     pub(crate) stdout: String,
 }
 
-/// Runs a command under GNU's or bash's `time`, which knows the most memory of a child that has ended.
+/// Runs a command under GNU's or bash's `time`, which knows the peak memory of a child that has exited.
 pub(crate) fn cost(name: &str, command: &mut Command, folder: &Path) -> Cost {
     let program = command.get_program().to_owned();
     let mut timed = run::command("/usr/bin/python3");
@@ -76,7 +77,7 @@ fn a_ruby_dump_of_three_million_objects() {
             text.lines().find(|line| line.starts_with("Allocated OBJECT")).expect("a line of the sessions");
         line.split(' ').nth(2).unwrap().parse::<u64>().unwrap()
     };
-    // heapy takes an object in an old one's place for that one.
+    // heapy takes an object at an old one's address for that one.
     assert!(
         new_sessions(&diff.stdout) == 400_000 && new_sessions(&heapy_diff.stdout) <= 400_000,
         "{}",

@@ -1,4 +1,4 @@
-//! Programs that lie to the mallow that records them: it stays small, ends with them, says what they are, and goes on with others.
+//! Programs that send wrong data to the mallow that records them: it stays small, ends with them, says what they are, and continues with others.
 
 use e2e::Workshop;
 use e2e::run::{self, Exit};
@@ -10,15 +10,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What mallow may take beyond what it takes for an honest program.
+/// How much more memory mallow may use than for an honest program.
 const BYTES_MAX: u64 = 512 << 20;
 
-/// How a recording of a hostile program went.
+/// The result of recording a hostile program.
 #[derive(Debug)]
 struct Outcome {
-    /// The most memory of its own that mallow had.
+    /// The peak of mallow's own memory.
     bytes: u64,
-    /// How long it went on when the program had ended.
+    /// How long it ran after the program had exited.
     after: Duration,
     exit: Exit,
     stderr: String,
@@ -30,7 +30,7 @@ fn anonymous_bytes(pid: u32) -> Option<u64> {
     Some(kilobytes?.parse::<u64>().ok()? << 10)
 }
 
-/// Runs mallow over a program of this kind.
+/// Runs mallow on a program of this kind.
 fn outcome(mallow: &mut Command) -> Outcome {
     let mut child = mallow.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (out, mut err) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
@@ -62,7 +62,7 @@ fn recorded(trace: &Path, kind: &str, seconds: f64) -> Outcome {
     outcome(mallow.arg(env!("CARGO_BIN_EXE_hostile")).args([kind, &seconds.to_string()]))
 }
 
-/// Kinds, and what is said of them.
+/// Kinds, and the warning for each.
 const KINDS: [(&str, &str); 8] = [
     ("scribble", "wrote over the recorder's memory"),
     ("blocks", "more blocks, stacks or threads than its memory has room for"),
@@ -96,7 +96,7 @@ fn each_kind(seconds: f64, after_max: Duration) {
     }
 }
 
-/// Without a bound the end takes minutes. With one it takes some seconds of a slow build on a busy machine; how long exactly is asked in the long run.
+/// Without a bound the end takes minutes. With one it takes some seconds of a slow build on a busy machine; the long suite checks the exact time.
 #[test]
 fn a_program_that_lies_costs_little_and_is_said_to() {
     each_kind(0.7, Duration::from_secs(60));
@@ -108,7 +108,7 @@ fn programs_that_lie_for_ten_minutes() {
     each_kind(75.0, Duration::from_secs(2));
 }
 
-/// The same under the gate, whose marks wait for answers; it cannot be a pass.
+/// The same under the gate, whose marks wait for responses; it must not pass.
 #[test]
 fn a_test_that_lies_to_the_gate_is_an_error() {
     let workshop = Workshop::new("hostile-gate");

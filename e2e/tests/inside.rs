@@ -1,4 +1,4 @@
-//! Programs with `mallow-alloc`: recorded from inside, and under `record` and `stat`, with an allocator of their own below.
+//! Programs with `mallow-alloc`: recorded from inside, and under `record` and `stat`, on top of an allocator of their own.
 //!
 //! The programs are the examples of `inside/rust`, which `cargo test` builds beside the tests; alone: `cargo build -p mallow-alloc --examples`.
 
@@ -22,12 +22,12 @@ fn report(workshop: &Workshop, trace: &str) -> Value {
     json(&report_of(&workshop.file(trace), &[]).well().stdout)
 }
 
-/// Allocations, bytes, frees.
+/// Returns allocations, bytes, frees.
 fn sums(report: &Value) -> [u64; 3] {
     ["allocations", "bytes", "frees"].map(|name| metric(&report["totals"], name))
 }
 
-/// Allocations of the sites on whose stacks a function stands.
+/// Returns the allocations of sites with a function on their stack.
 fn through(report: &Value, function: &str) -> u64 {
     let sites = report["sites"].as_array().unwrap().iter();
     let frames =
@@ -38,8 +38,9 @@ fn through(report: &Value, function: &str) -> u64 {
 #[test]
 fn a_profile_from_inside_has_the_programs_own_metrics_and_lines() {
     let workshop = Workshop::new("inside-rows");
-    // 1,000 blocks of 100 bytes, freed at once; a vector of ten vectors of 24 bytes, and ten blocks of 64, kept, around which there is a region.
-    // `stats` says so before the lines are printed; the buffer of the standard output comes behind it.
+    // 1,000 blocks of 100 bytes, freed at once; a vector of ten vectors of 24 bytes, and ten blocks of 64, kept,
+    // inside of a region. `stats` is read before the lines are printed; the buffer of the standard output comes after
+    // it.
     let said = run(&workshop, "inside-rows", &["rows.mallow"]).well();
     assert_eq!(said.stdout, "1011 100880 880 11\n11 880 880 11\n", "{said}");
     let report = report(&workshop, "rows.mallow");
@@ -74,7 +75,7 @@ fn a_profile_in_dhats_format_is_read_by_its_importer_and_has_the_same_sums() {
     assert_eq!([allocations, bytes], [1012, 100_880 + 1024]);
 }
 
-/// Runs `inside-ends` in one of its ways; gives the report of its trace.
+/// Runs `inside-ends` in one of its modes; returns the report of its trace.
 fn ends(workshop: &Workshop, way: &str, exit: Exit) -> Value {
     let _ = run(workshop, "inside-ends", &["ends.mallow", way]).ended(exit);
     report(workshop, "ends.mallow")
@@ -95,7 +96,7 @@ fn a_profile_is_complete_however_the_program_returns_exits_or_panics() {
     }
 }
 
-/// Names are looked up on a thread of their own meanwhile, which is no part of the profile.
+/// Meanwhile names are looked up on a separate thread, which is not part of the profile.
 #[test]
 fn a_profile_has_its_names_and_nothing_of_those_who_looked_them_up() {
     let workshop = Workshop::new("inside-long");
@@ -152,15 +153,15 @@ fn a_file_that_cannot_be_written_costs_the_profile_and_not_the_program() {
     assert_eq!(workshop.names(), [""; 0]);
 }
 
-/// What the program counted itself: allocations, bytes, reallocations, frees.
+/// Returns what the program counted itself: allocations, bytes, reallocations, frees.
 fn own_metrics(said: &Finished) -> [u64; 4] {
     let line = said.stdout.trim().trim_matches(['[', ']']);
     let metrics: Vec<u64> = line.split(", ").map(|word| word.parse().unwrap()).collect();
     metrics.try_into().unwrap()
 }
 
-/// Calls of a program's own allocator are one event each, although it takes its large blocks from libc; libc's other callers are seen as well: threads'
-/// bookkeeping, the standard output.
+/// A call of the program's own allocator is one event, although it takes its large blocks from libc. libc's other
+/// callers are seen as well: the bookkeeping of threads, the standard output.
 #[test]
 fn under_record_each_call_of_a_programs_own_allocator_is_one_event() {
     let workshop = Workshop::new("inside-below");
@@ -180,7 +181,7 @@ fn under_record_each_call_of_a_programs_own_allocator_is_one_event() {
             of_libc += metric(site, "allocations");
         }
     }
-    // What is allocated while the line is printed comes behind the figures.
+    // What is allocated while the line is printed comes after the count.
     assert_eq!(of_own[0], allocations + of_own[0].saturating_sub(allocations).min(1), "{recorded}");
     assert_eq!(of_own[2], reallocations, "{recorded}");
     assert!(of_own[1] - bytes <= 1024 && of_libc < 100, "{of_own:?} {bytes} {of_libc}\n{recorded}");

@@ -1,5 +1,5 @@
-//! Programs in C and C++ with `libmallow_inside.a` in them: what their sources state is what a profile from inside has, and what `record` has of the
-//! same program without the library.
+//! Programs in C and C++ with `libmallow_inside.a`: a profile from inside has what their sources state, and what
+//! `record` has for the same program without the library.
 //!
 //! The library is an example of `inside/c`, which `cargo test` builds beside the tests; alone: `cargo build -p mallow-inside --examples`.
 
@@ -21,7 +21,7 @@ fn header_folder() -> String {
     format!("-I{}", e2e::repository().join("inside/c/include").display())
 }
 
-/// A part of a program that records what its `main` does, which knows nothing of it.
+/// A part of a program that records what its `main` does; `main` itself is unchanged.
 const RECORDS: &str = r#"#include "mallow_inside.h"
 #ifdef __cplusplus
 extern "C" {
@@ -40,14 +40,14 @@ int __wrap_main(int count, char **words, char **environment) {
 }
 "#;
 
-/// What is given to the compiler to have that part in a program, and the library.
+/// Returns the compiler flags that add that part and the library to a program.
 fn recording(workshop: &Workshop) -> Value {
     let records = workshop.file("records.c");
     std::fs::write(&records, RECORDS).unwrap();
     json!(["-Wl,--wrap=main", header_folder(), records, library()])
 }
 
-/// Builds a hazard program with the library and that part, and runs it; gives the report of its trace.
+/// Builds a hazard program with the library and that part, and runs it; returns the report of its trace.
 fn from_inside(program: &Program, workshop: &Workshop) -> Value {
     let path = program.build(workshop.path(), &recording(workshop));
     let words = program.words(&path);
@@ -58,7 +58,7 @@ fn from_inside(program: &Program, workshop: &Workshop) -> Value {
     report
 }
 
-/// What libstdc++ allocates before `main`: its pool for exceptions.
+/// Returns what libstdc++ allocates before `main`: its pool for exceptions.
 fn before_main(program: &Program) -> [(&'static str, u64); 6] {
     let is_cxx = program.stated["build"][0] == "c++";
     let (blocks, bytes) = if is_cxx { (1, 72_704) } else { (0, 0) };
@@ -72,7 +72,7 @@ fn before_main(program: &Program) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// Holds one of `programs/hazards` against its source and against `record`.
+/// Compares one of `programs/hazards` with its source and with `record`.
 fn holds(name: &str) {
     let program = Program::load(name);
     let inside = Workshop::new(&format!("inside-c-{name}"));
@@ -115,9 +115,10 @@ fn threads_exceptions_and_jumps_count_as_under_record() {
     holds("longjmp_out");
 }
 
-/// Uses every function of the header, in C and in C++. What `work` does, by the structure's members, no two of which are equal but where 4 blocks stand:
-/// allocations 6; bytes 10 + 20 + 40 + 80 + 160 + 320 = 630; 1 reallocation, from 80 to 160. The blocks of 10, 80 and 320 are freed before the next call: 3
-/// temporary. The peak is when 320 comes: 20 + 40 + 160 + 320 = 540 in 4 blocks; live are 220 in 3. `shared` makes it one of 7 more.
+/// Uses every function of the header, in C and in C++. What `work` does, by the structure's members, of which only
+/// the two that are 4 blocks are equal: allocations 6; bytes 10 + 20 + 40 + 80 + 160 + 320 = 630; 1 reallocation,
+/// from 80 to 160. The blocks of 10, 80 and 320 are freed before the next call: 3 temporary. The peak is when 320
+/// comes: 20 + 40 + 160 + 320 = 540 in 4 blocks; live are 220 in 3. `shared` makes it one of 7 more.
 const USES: &str = r#"#include "mallow_inside.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -244,7 +245,7 @@ fn under_record_the_library_stands_back_and_the_program_is_the_one_without_it() 
     assert_eq!((report, stat), (report_without, stat_without));
 }
 
-/// Fails, asks its handler, which gives up at the second time, and catches.
+/// Fails, calls its handler, which gives up the second time, and catches the exception.
 const FAILS: &str = r#"#include "mallow_inside.h"
 #include <cstdio>
 #include <new>

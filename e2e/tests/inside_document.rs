@@ -1,5 +1,5 @@
-//! The two versions of `programs/csv-aggregate`, 374,540 and 45 allocations, in all ways in which mallow counts: recorded as they are, recorded
-//! with `mallow-alloc` in them, profiled from inside, and that in DHAT's format.
+//! The two versions of `programs/csv-aggregate`, 374,540 and 45 allocations, in all ways in which mallow counts:
+//! recorded unchanged, recorded with `mallow-alloc`, profiled from inside, and that in DHAT's format.
 
 use e2e::run;
 use e2e::session::{json, metric, report_of};
@@ -10,7 +10,7 @@ use std::process::Command;
 
 const PROGRAMS: [&str; 3] = ["csv-generate", "csv-map-per-row", "csv-reused-record"];
 
-/// Builds the programs with these features, where `cargo xtask bench --only inside` does too, and puts them into a folder of the workshop.
+/// Builds the programs with these features, in the same place as `cargo xtask bench --only inside`, and copies them into a folder of the workshop.
 fn built(workshop: &Workshop, features: &str, folder: &str) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("inside-cost");
     let mut cargo = Command::new(env!("CARGO"));
@@ -22,11 +22,11 @@ fn built(workshop: &Workshop, features: &str, folder: &str) {
     }
 }
 
-/// Where the programs are. As long as `target/release`, which is in the document's bytes: a program's name is one of its blocks.
+/// The path of the programs. It is as long as `target/release`, because the document's bytes include the program's name, which is an allocated block.
 const PLAIN: &str = "target/without";
 const WITH_THE_CRATE: &str = "target/insides";
 
-/// Allocations and bytes, of all sites and of those below `csv_aggregate::run`, which is all that `main` does.
+/// Returns allocations and bytes, of all sites and of those below `csv_aggregate::run`, which is all that `main` does.
 fn metrics(report: &Value) -> [[u64; 2]; 2] {
     let of = |object: &Value| ["allocations", "bytes"].map(|key| metric(object, key));
     let sites = report["sites"].as_array().unwrap().iter();
@@ -63,7 +63,7 @@ fn the_document_is_counted_the_same_recorded_and_from_inside() {
     built(&workshop, "mallow", WITH_THE_CRATE);
     let generator = workshop.file(PLAIN).join("csv-generate");
     let _ = run::finish(run::command(generator).arg(workshop.file("test.csv"))).well();
-    // The bytes are valgrind's, too.
+    // The bytes equal valgrind's, too.
     for (name, allocations, bytes) in
         [("csv-map-per-row", 374_540, 24_833_419), ("csv-reused-record", 45, 9_485_005)]
     {

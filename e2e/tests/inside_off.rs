@@ -1,10 +1,10 @@
-//! What `mallow-alloc` costs a program that nobody watches, in its machine code: one compare, and nothing at all without the feature.
+//! The cost of `mallow-alloc` while nothing is recorded, in machine code: one compare, and nothing at all without the feature.
 
 use e2e::run;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds `programs/inside`'s `off` with these words, in a folder of that name.
+/// Builds `off` of `programs/inside` with these arguments, in a folder of that name.
 fn built(folder: &str, words: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let mut cargo = Command::new(env!("CARGO"));
@@ -13,7 +13,7 @@ fn built(folder: &str, words: &[&str]) -> PathBuf {
     folder.join("debug/off")
 }
 
-/// A function's instructions up to where it leaves, without addresses.
+/// Returns a function's instructions up to where it leaves, without addresses.
 fn way(program: &Path, function: &str) -> Vec<String> {
     let mut objdump = run::command("objdump");
     objdump.args(["--no-show-raw-insn", "-M", "intel", &format!("--disassemble={function}")]).arg(program);
@@ -45,11 +45,11 @@ fn an_allocator_that_nobody_watches_loads_a_word_tests_it_and_goes_straight_on()
         let through = way(&program, &format!("mallow_{call}"));
         let branches = operations(&through).iter().filter(|it| it.starts_with('j') && **it != "jmp").count();
         assert_eq!((branches, operations(&straight).contains(&"jne")), (1, false), "{call}: {through:#?}");
-        // Two loads, as the word is another crate's, and at most one argument that waits meanwhile.
+        // Two loads, since the word is in another crate, and at most one argument that is saved meanwhile.
         assert!((4..=5).contains(&(through.len() - straight.len())), "{call}: {through:#?}");
         assert_eq!(operations(&through).last(), Some(&"jmp"), "{call}: {through:#?}");
     }
-    // Its own allocations come by mallow's allocator as well.
+    // Its own allocations go through mallow's allocator as well.
     let _ = run::finish(&mut run::command(&program)).well();
 }
 
@@ -62,7 +62,7 @@ fn without_its_feature_the_code_is_that_of_the_allocator_below() {
         line.split(' ').next().unwrap().to_owned()
     };
     for call in CALLS {
-        // The compiler finds them to be the same function.
+        // The compiler merges the two, since they are the same function.
         assert_eq!(address(&format!("mallow_{call}")), address(&format!("straight_{call}")), "{call}");
     }
     assert!(!symbols.contains("mallow_recorder"), "{symbols}");

@@ -1,4 +1,4 @@
-//! `mallow-alloc` can be published: what it is built on has versions, and nothing outside of a package is read.
+//! `mallow-alloc` can be published: its dependencies have versions, and no file outside of a package is read.
 
 use e2e::Workshop;
 use e2e::run;
@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Our packages by name, with their folders and what they are built on, of both workspaces.
+/// Returns our packages by name, with their folders and their dependencies, of both workspaces.
 fn packages() -> BTreeMap<String, Value> {
     let mut packages = BTreeMap::new();
     for manifest in ["Cargo.toml", "recorder/Cargo.toml"] {
@@ -21,7 +21,7 @@ fn packages() -> BTreeMap<String, Value> {
     packages
 }
 
-/// The order in which CONTRIBUTING.md has them published.
+/// Returns the order of publication in CONTRIBUTING.md.
 fn order() -> Vec<String> {
     let text = std::fs::read_to_string(e2e::repository().join("CONTRIBUTING.md")).unwrap();
     let start = text.find("published in this order:").unwrap();
@@ -29,7 +29,7 @@ fn order() -> Vec<String> {
     list.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// Our packages that a package is built on, each with the version that it asks for.
+/// Returns the dependencies of a package that are ours, each with the required version.
 fn uses(package: &Value) -> Vec<(String, String)> {
     let used = package["dependencies"].as_array().unwrap().iter();
     let built_on = used.filter(|used| used["kind"] != "dev" && used["path"].is_string());
@@ -68,7 +68,7 @@ fn main() {
 }
 "#;
 
-/// Packs a crate and unpacks it into a folder; gives where it lies.
+/// Packs a crate and unpacks it into a folder; returns its path.
 fn unpacked(name: &str, manifest: &Path, folder: &Path) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["package", "--quiet", "--offline", "--no-verify", "--allow-dirty", "--exclude-lockfile"]);

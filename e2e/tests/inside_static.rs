@@ -1,5 +1,5 @@
-//! Static programs with `mallow-alloc` in them, of glibc and of musl: nothing can be preloaded into them, and the recorder that is linked in serves
-//! `record`, `stat` and `check`.
+//! Static programs with `mallow-alloc`, linked with glibc and with musl: nothing can be preloaded into them, and the
+//! linked-in recorder serves `record`, `stat` and `check`.
 
 use e2e::run::{self, Exit};
 use e2e::session::metric;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds `programs/inside` for a target, with flags for its linker, once for all tests, outside of the repository.
+/// Builds `programs/inside` for a target, with linker flags, once for all tests, outside of the repository.
 fn built(workshop: &Workshop, target: &str, flags: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("inside");
     let mut cargo = Command::new(env!("CARGO"));
@@ -26,14 +26,14 @@ fn musl(workshop: &Workshop) -> PathBuf {
 
 const NAMES: [&str; 4] = ["allocations", "bytes", "reallocations", "frees"];
 
-/// What the program says of itself: allocations, bytes, reallocations, frees.
+/// Returns what the program reports of itself: allocations, bytes, reallocations, frees.
 fn own_metrics(stderr: &str, who: &str) -> [u64; 4] {
     let line = stderr.lines().find_map(|line| line.strip_prefix(who)?.strip_prefix(' '));
     let words: Vec<u64> = line.unwrap().split(' ').map(|word| word.parse().unwrap()).collect();
     words.try_into().unwrap()
 }
 
-/// The program says its own before it returns from `main`; what libc and std free behind that is seen as well.
+/// The program reports before it returns from `main`; what libc and std free after that is seen as well.
 #[track_caller]
 fn are_the_same(totals: &Value, own: [u64; 4]) {
     let [allocations, bytes, reallocations, frees] = NAMES.map(|name| metric(totals, name));
@@ -41,7 +41,7 @@ fn are_the_same(totals: &Value, own: [u64; 4]) {
     assert!((own[3]..own[3] + 2).contains(&frees), "{own:?}: {totals:#}");
 }
 
-/// Of the allocations on whose stacks these functions stand, one within the other, with `main` at the outer end: how many, and how many bytes.
+/// Returns the number and the bytes of the allocations with these functions on their stacks, one within the other, with `main` outermost.
 fn through(report: &Value, functions: &[&str]) -> [u64; 2] {
     let mut sums = [0; 2];
     for site in report["sites"].as_array().unwrap() {
@@ -81,7 +81,7 @@ fn a_static_program_of_musl_is_recorded_to_the_call_and_with_whole_stacks() {
     let workshop = Workshop::new("inside-musl");
     let program = musl(&workshop);
     is_recorded_exactly(&program, &workshop);
-    // What is loaded says so itself: names are not needed for it.
+    // The loaded recorder identifies itself: names are not needed for that.
     let stripped = workshop.file("stripped");
     let _ = run::finish(run::command("strip").arg("-o").arg(&stripped).arg(&program)).well();
     let session = Session::new(workshop.path(), &[stripped.to_str().unwrap()]);
@@ -117,7 +117,7 @@ fn a_forked_child_of_a_static_program_is_a_process_of_its_own() {
     }
 }
 
-/// Starts it as the shell's child too: what stands in the environment leads it to mallow.
+/// Starts it as a child of the shell too: the environment leads it to mallow.
 #[test]
 fn it_is_found_behind_a_shell_and_goes_its_way_without_mallow() {
     let workshop = Workshop::new("inside-static-shell");
@@ -134,7 +134,7 @@ fn it_is_found_behind_a_shell_and_goes_its_way_without_mallow() {
     assert_eq!(own.count(), 2, "{recorded}");
     assert_eq!(report["complete"], true, "{recorded}");
 
-    // A session that nobody listens to any more, and one that makes no sense.
+    // A session whose collector is gone, and invalid ones.
     for value in ["mallow-1-00:00112233445566778899aabbccddeeff", "x", ""] {
         let said = run::finish(run::command(program.to_str().unwrap()).env("MALLOW_SESSION", value)).well();
         assert!(own_metrics(&said.stderr, "program")[0] > 12_000);

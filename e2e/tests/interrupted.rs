@@ -1,9 +1,12 @@
-//! Ctrl-C and SIGTERM end a recording within a second, in every state that it can be in.
+//! Ctrl-C and SIGTERM end a recording within a second, in every state.
 //!
-//! The first one is meant for the program, which may take its time to end; the second one for mallow. Each is sent to mallow alone.
+//! The first signal is for the program, which may take its time to exit; the second one for mallow. Each is sent to
+//! mallow only.
 //!
-//! How long a process waits for a processor is not its own doing: a program that starts others all the time may have hundreds that want one. So a second is
-//! what mallow may run and wait for other things. Its threads must not wait longer than others, for a process has ended when the last of them has.
+//! How long a process waits for a processor does not depend on the process: a program that constantly starts others
+//! may have hundreds of runnable ones. So the limit of one second is for the time in which mallow runs and waits for
+//! other things. Its threads must not have a lower priority than others, because a process has exited only when the
+//! last of them has.
 
 use e2e::Workshop;
 use e2e::program::build_text;
@@ -13,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a recording may take to end, without the time in which nobody lets it run.
+/// How long a recording may take to end, without the time in which it waits for a processor.
 const TIME_MAX: Duration = Duration::from_secs(1);
-/// How much nicer than the first thread another one may be: it then gets a third of what others get.
+/// The maximum difference of another thread's nice value from the first thread's: it then gets a third of the CPU time of others.
 const NICER_MAX: i32 = 5;
 
-/// A program that does not hear what ends others, says "begun" and does something.
+/// A program that ignores signals, prints "begun" and does something.
 fn stubborn(workshop: &Workshop, name: &str, body: &str) -> PathBuf {
     let text = format!(
         "#define _GNU_SOURCE\n#include <signal.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
@@ -53,10 +56,10 @@ impl Recording {
         let _ = run::finish(run::command("kill").args([name, &self.mallow.id().to_string()])).well();
     }
 
-    /// Sends a signal twice; gives how it ended, and how long that took of its own.
+    /// Sends a signal twice; returns how mallow exited, and how much time of its own that took.
     fn end(&mut self, signal: &str) -> (Exit, Duration) {
         self.signal(signal);
-        // One that is sent before the first was taken is no second one.
+        // A second signal that is sent before the first was handled would be merged with it.
         while is_pending(self.mallow.id()) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -72,7 +75,7 @@ impl Recording {
         let range = nicenesses.iter().max().unwrap() - nicenesses.iter().min().unwrap();
         assert!(range <= NICER_MAX, "some threads of mallow's are nicer by {range}");
         self.signal(signal);
-        // Until nothing is left but other threads that die.
+        // Until only exiting threads are left.
         while !has_left(pid) && begun.elapsed() < Duration::from_secs(30) {
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -81,7 +84,7 @@ impl Recording {
     }
 }
 
-/// Returns whether a signal waits for a process.
+/// Returns whether a signal is pending for a process.
 fn is_pending(pid: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     status
@@ -90,19 +93,19 @@ fn is_pending(pid: u32) -> bool {
         .any(|set| set.trim().contains(|c| c != '0'))
 }
 
-/// How long a process's first thread has wanted to run and could not. It can be asked until somebody has waited for the process.
+/// Returns how long a process's first thread was runnable without running. It can be read until the process is reaped.
 fn kept_waiting(pid: u32) -> Duration {
     let text = std::fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap();
     Duration::from_nanos(text.split(' ').nth(1).unwrap().parse().unwrap())
 }
 
-/// What stands in `/proc` behind a thread's name.
+/// Returns the fields after a thread's name in its `stat` in `/proc`.
 fn fields(stat: &Path) -> Option<Vec<String>> {
     let text = std::fs::read_to_string(stat).ok()?;
     Some(text.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Returns whether a process's first thread has ended.
+/// Returns whether a process's first thread has exited.
 fn has_left(pid: u32) -> bool {
     fields(format!("/proc/{pid}/stat").as_ref()).unwrap()[0] == "Z"
 }
@@ -113,12 +116,12 @@ fn nicenesses(pid: u32) -> Vec<i32> {
     fields.map(|fields| fields[16].parse().unwrap()).collect()
 }
 
-/// Ends what a test has left behind: whatever runs from its folder.
+/// Kills what a test has left running: every process of its folder.
 fn sweep(workshop: &Workshop) {
     let _ = Command::new("pkill").args(["-KILL", "-f"]).arg(workshop.path()).status();
 }
 
-/// Each signal, after something has been done to a recording that runs.
+/// Sends each signal, after something has been done to a running recording.
 fn ends_soon(name: &str, body: &str, before: impl Fn(&Recording)) {
     let workshop = Workshop::new(name);
     let program = stubborn(&workshop, "stubborn", body);
@@ -167,7 +170,7 @@ fn a_program_that_starts_others_all_the_time_is_left() {
     );
 }
 
-/// The trace can no longer be written: the program goes on, and mallow waits for its end beside it.
+/// The trace can no longer be written: the program continues, and mallow waits for its exit.
 #[test]
 fn a_recording_that_cannot_be_written_is_left() {
     let workshop = Workshop::new("stubborn-full");
@@ -197,7 +200,7 @@ fn a_recording_that_cannot_be_written_is_left() {
     }
 }
 
-/// A program that hears ends by the first one, and the recording with it.
+/// A program that handles the signal exits after the first one, and the recording with it.
 #[test]
 fn once_is_enough_for_a_program_that_hears() {
     let workshop = Workshop::new("hears");

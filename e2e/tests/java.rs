@@ -1,4 +1,4 @@
-//! Frames of Java with their lines on every stack, against what the source states and what the JVM itself says.
+//! Java frames with their lines on every stack, compared with the source and with what the JVM itself reports.
 
 use e2e::run::{self, command};
 use e2e::session::metric;
@@ -9,12 +9,12 @@ use std::fs;
 
 use crate::scripts::{interpreters, script};
 
-/// Debian's, and whatever `MALLOW_JVMS` names, with colons between.
+/// Returns Debian's JVMs, and those of `MALLOW_JVMS`, separated by colons.
 fn jvms() -> Vec<String> {
     interpreters("/usr/bin/java", "MALLOW_JVMS")
 }
 
-/// A folder with a program's classes, for version 11 and later.
+/// Creates a folder with a program's classes, for version 11 and later.
 fn compiled(test: &str, source: &str) -> Workshop {
     let workshop = Workshop::new(test);
     let words = ["-nowarn", "-source", "11", "-target", "11", "-d"];
@@ -27,7 +27,7 @@ fn function(frame: &Value) -> &str {
     frame["function"].as_str().unwrap()
 }
 
-/// The frames of a site that are Java's, innermost first, if it is where `Unsafe` takes memory for them; without those of the JDK's that do it.
+/// Returns the Java frames of a site, innermost first, if `Unsafe` allocates there; without the JDK's own frames around it.
 fn taking(site: &Value) -> Option<Vec<&Value>> {
     let frames = site["frames"].as_array().unwrap();
     let first = frames.iter().position(|frame| frame["language"] == "java")?;
@@ -43,7 +43,7 @@ fn taking(site: &Value) -> Option<Vec<&Value>> {
 
 const ALL: [&str; 5] = ["--all-frames", "--sort", "bytes", "--limit", "1000000"];
 
-/// How the code comes about in which frames are found.
+/// The execution modes in which frames are checked.
 const MODES: [&str; 4] =
     ["-XX:+TieredCompilation", "-Xint", "-XX:TieredStopAtLevel=1", "-XX:-TieredCompilation"];
 
@@ -70,7 +70,7 @@ fn lines_of_java_have_what_the_source_states() {
     }
 }
 
-/// Names that the JVM makes up have a number or an address in them, which ours have not.
+/// Removes the numbers and addresses in names that the JVM generates, which ours do not have.
 fn unnumbered(frame: &str) -> String {
     let (class, rest) = frame.rsplit_once('.').unwrap();
     let class = class.split_once("/0x").map_or(class, |(class, _)| class);
@@ -81,7 +81,7 @@ fn unnumbered(frame: &str) -> String {
     format!("{class}.{rest}")
 }
 
-/// By stack, how many blocks it took and of how many bytes: by the JVM's own word, and by ours.
+/// The number of blocks and their bytes by stack: as the JVM reports them, and as mallow does.
 type Stacks = BTreeMap<String, (u64, u64)>;
 
 fn said(output: &str) -> Stacks {
@@ -95,7 +95,7 @@ fn said(output: &str) -> Stacks {
     stacks
 }
 
-/// Without what a virtual thread's carrier runs around it, which the JVM leaves out.
+/// Leaves out what a virtual thread's carrier runs around it, as the JVM does.
 fn recorded(report: &Value) -> Stacks {
     let mut stacks = Stacks::new();
     for site in report["sites"].as_array().unwrap() {
@@ -114,8 +114,8 @@ fn recorded(report: &Value) -> Stacks {
     stacks
 }
 
-/// Threads, exceptions, recursion, code that is compiled while it runs and thrown away again, reflection, proxies, lambdas, a collector at work, and virtual
-/// threads where there are some.
+/// Threads, exceptions, recursion, code that is compiled while it runs and discarded, reflection, proxies, lambdas, a
+/// running collector, and virtual threads if the JVM has them.
 #[test]
 fn each_stack_of_java_is_the_one_that_the_jvm_gives() {
     let workshop = compiled("java-traces", "Traces.java");
@@ -176,7 +176,7 @@ fn people_are_shown_the_lines_of_their_java_program() {
     assert!(folded.contains("Buffers.main;Buffers.round;Buffers.keep;"), "{folded}");
 }
 
-/// Nothing is asked of the JVM for it, and a kill takes nothing away.
+/// The JVM is not asked for it, and a kill loses nothing.
 #[test]
 fn a_jvm_that_is_killed_has_its_lines() {
     let workshop = Workshop::new("java-killed");
@@ -197,7 +197,8 @@ fn a_jvm_that_is_killed_has_its_lines() {
     assert_eq!(sites.map(|site| metric(site, "allocations")).sum::<u64>(), 1000);
 }
 
-/// What has HotSpot's tables is one, but of a version or with tables that nobody knows: then the stacks are native ones, which is said once.
+/// A library with HotSpot's tables counts as HotSpot, but of an unknown version or with unknown tables: then the
+/// stacks are native, which is reported once.
 #[test]
 fn of_a_jvm_that_nobody_knows_the_native_stacks_are_recorded_and_it_is_said() {
     let program = repository().join("programs/scripts/unknown_jvm.c");

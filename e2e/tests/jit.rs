@@ -1,4 +1,4 @@
-//! Code that runtimes make while they run has its names on every stack, and nobody notices that they were asked.
+//! Names of code that runtimes generate, on every stack, and the program does not notice that its runtime was asked.
 
 use e2e::run;
 use e2e::session::metric;
@@ -11,18 +11,18 @@ use crate::scripts::script;
 
 const NODE: &str = "/usr/bin/node";
 
-/// The process's own list, which is ours to remove.
+/// Returns the process's perf map, which mallow removes.
 fn map_of(report: &Value) -> String {
     format!("/tmp/perf-{}.map", report["processes"][0]["pid"])
 }
 
-/// The frames of a site that are of a language, innermost first.
+/// Returns the frames of a site that belong to a language, innermost first.
 fn frames_of<'a>(site: &'a Value, language: &str) -> Vec<&'a Value> {
     let frames = site["frames"].as_array().unwrap();
     frames.iter().filter(|frame| frame["language"] == language).collect()
 }
 
-/// What a script's source states: by line, how many and of how many bytes.
+/// Returns what a script's source states: number and bytes by line.
 fn stated(path: &str) -> BTreeMap<u64, (u64, u64)> {
     let source = fs::read_to_string(path).unwrap();
     let of_line = |(line, text): (u64, &str)| {
@@ -53,7 +53,7 @@ fn functions_of_a_node_script_have_what_they_take() {
         }
         assert_eq!(bytes % allocations, 0, "{site}");
         let line = sizes[&(bytes / allocations)];
-        // Optimised code has called functions within it: the frame is its caller's.
+        // Optimised code has inlined functions: the frame is that of their caller.
         let lines: Vec<u64> = of_file.iter().map(|frame| metric(frame, "line")).collect();
         let is_hot = bytes / allocations == 1009;
         assert!(lines[0] == line || is_hot && lines[0] == 1, "{line}: {site}");
@@ -64,7 +64,7 @@ fn functions_of_a_node_script_have_what_they_take() {
     assert!(!fs::exists(map_of(&report)).unwrap());
 }
 
-/// Whose own output has its environment and options, and those of what it starts; and nothing lies in its folder.
+/// It prints its own environment and options, and those of its child; and its folder has no new file.
 #[test]
 fn a_node_program_prints_and_leaves_what_it_does_without_mallow() {
     let workshop = Workshop::new("jit-node-environment");
@@ -79,7 +79,7 @@ fn a_node_program_prints_and_leaves_what_it_does_without_mallow() {
     }
 }
 
-/// Whoever asks V8 for a log finds it where he wants it.
+/// A V8 log that the user requests is where the user wants it.
 #[test]
 fn a_log_that_the_user_asked_for_is_there() {
     let workshop = Workshop::new("jit-log");
@@ -102,7 +102,7 @@ fn a_runtime_is_left_alone_where_that_is_wanted() {
     assert!(!report.contains("javascript") && report.contains("AllocateUninitialized"));
 }
 
-/// Whoever asks for a list himself finds it.
+/// A perf map that the user requests is kept.
 #[test]
 fn a_list_that_the_user_asked_for_stays() {
     let workshop = Workshop::new("jit-theirs");

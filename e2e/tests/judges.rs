@@ -1,5 +1,5 @@
-//! Independent judges: on real programs mallow agrees with valgrind's DHAT site by site and with heaptrack's totals; where
-//! one of them is wrong, a small program shows it.
+//! Comparison with independent tools: on real programs mallow agrees with valgrind's DHAT site by site and with
+//! heaptrack's totals; if one of them is wrong, a small program shows it.
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
@@ -8,7 +8,7 @@ use e2e::{Session, Workshop, dhat};
 use serde_json::Value;
 use std::path::Path;
 
-/// A session whose environment has PWD: valgrind's starter is a shell script, which would add it.
+/// Returns a session whose environment has PWD: valgrind's starter is a shell script, which would add it.
 fn session(workshop: &Workshop, words: &[&str]) -> Session {
     Session::new(workshop.path(), words).env("PWD", &workshop.path().to_string_lossy())
 }
@@ -28,8 +28,8 @@ fn under_dhat(session: &Session, workshop: &Workshop) -> (Finished, Value) {
     (finished, json(&text))
 }
 
-/// Totals and every site of DHAT are those of mallow: blocks and bytes allocated, at the peak, and at the end. Only
-/// stacks through the function `but` are left out, where there is one.
+/// Asserts that totals and every site of DHAT equal those of mallow: blocks and bytes allocated, at the peak, and at
+/// the end. Only stacks through the function `but` are left out, if it is given.
 fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u64, but: Option<&str>) {
     let (_, judge) = under_dhat(session, workshop);
     let recorded = session.record().well();
@@ -62,7 +62,7 @@ fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u
 const SITE_METRICS: [&str; 6] =
     ["allocations", "bytes", "peak_blocks", "peak_bytes", "leaked_blocks", "leaked_bytes"];
 
-/// Calls that heaptrack counted, less the one that its own libstdc++ makes where the program has none.
+/// Returns the calls that heaptrack counted, without the one of its own libstdc++ if the program has none.
 fn assert_heaptrack_agrees(session: &Session, workshop: &Workshop, own_calls: u64) {
     let summary = heaptrack(session, workshop);
     let _ = session.record().well();
@@ -110,7 +110,7 @@ fn cc1plus(workshop: &Workshop) -> Session {
                 static int total;\n\
                 int add(int n) { for (int i = 0; i < n; i++) total += point(i).sum(); return total; }\n";
     std::fs::write(&source, text).unwrap();
-    // The compiler resolves its output's path, which is longer once the file is there.
+    // The compiler resolves its output's path, which is longer once the file exists.
     std::fs::write(workshop.file("small.s"), "").unwrap();
     let compiler = run::finish(run::command("g++").arg("-print-prog-name=cc1plus")).well().stdout;
     session(workshop, &[compiler.trim(), "-quiet", "-O1", "small.cpp", "-o", "small.s"])
@@ -131,7 +131,7 @@ fn heaptrack_print(workshop: &Workshop) -> Session {
     session(workshop, &["/usr/bin/heaptrack_print", "--help"])
 }
 
-/// An interpreter in C. Its own pool takes what is below 512 bytes, the rest is malloc's.
+/// An interpreter in C. Its own pool serves requests below 512 bytes, malloc the others.
 fn python3(workshop: &Workshop) -> Session {
     let script = "print(len(sorted(bytes(513 + i) for i in range(5000))))";
     session(workshop, &["/usr/bin/python3", "-I", "-S", "-c", script])
@@ -174,7 +174,7 @@ judged!(heaptrack_print, 500, own heaptrack calls: 0);
 judged!(python3, 5_000, own heaptrack calls: 1);
 judged!(sort, 10, own heaptrack calls: 1);
 
-/// GCC's garbage collector makes a page table for each 4 GiB of addresses that its pages happen to lie in: two to five
+/// GCC's garbage collector makes a page table for each 4 GiB of addresses that its pages happen to be in: two to five
 /// blocks more or less in every run, with and without an observer. Everything else is the same.
 #[test]
 fn dhat_agrees_on_cc1plus_outside_its_garbage_collector() {

@@ -1,4 +1,4 @@
-//! Nothing is lost when SIGKILL strikes: the program at random moments, and mallow itself.
+//! Nothing is lost on SIGKILL: of the program at random moments, and of mallow itself.
 
 use e2e::program::build_text;
 use e2e::run::{self, Exit};
@@ -11,13 +11,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// At most so many operations may follow those that a thread of `burst` published last.
+/// The maximum number of operations after those that a thread of `burst` published last.
 const UNPUBLISHED_MAX: u64 = 64;
 const THREADS: usize = 2;
-/// How long the program may stand still when mallow was killed.
+/// How long the program may be blocked after mallow was killed.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// `burst` is built once; its folder is the target's, so that it needs no end.
+/// `burst` is built once, in a folder below the target directory, so that it needs no cleanup.
 fn burst() -> &'static Path {
     static BURST: OnceLock<PathBuf> = OnceLock::new();
     BURST.get_or_init(|| {
@@ -30,7 +30,7 @@ fn burst() -> &'static Path {
     })
 }
 
-/// What the threads published: completed allocations and frees, summed.
+/// What the threads published: the sums of completed allocations and frees.
 #[derive(Clone, Copy, Debug, Default)]
 struct Published {
     allocations: u64,
@@ -76,7 +76,7 @@ fn start(workshop: &Workshop) -> Recording {
     Recording { mallow, line: run::line(&command), program, board, trace }
 }
 
-/// The child of a process that has executed the program of this name.
+/// Returns the child of a process that has executed the program of this name.
 fn child_named(parent: u32, name: &str) -> Option<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{parent}/task")).ok()?;
     tasks
@@ -94,7 +94,7 @@ fn kill(process: u32) {
     let _ = run::finish(run::command("kill").args(["-KILL", &process.to_string()]));
 }
 
-/// Numbers that look random and are the same in every run.
+/// Pseudo-random numbers that are the same in every run.
 struct Moments(u64);
 
 impl Moments {
@@ -140,8 +140,8 @@ fn kills_lose_nothing(kills: usize) {
     assert!(with_events > kills / 2, "only {with_events} kills struck while the program worked");
 }
 
-/// The report must say that the process was killed, and hold what it published and at most 64 operations more per
-/// thread. Threads are not told apart in the report, so both sides are sums over them.
+/// The report must say that the process was killed, and contain what it published and at most 64 more operations per
+/// thread. Threads are not separated in the report, so both sides are sums over them.
 fn differences(report: &Value, published: Published) -> Vec<String> {
     let mut differences = Vec::new();
     let mut expect = |is_so: bool, what: String| {
@@ -149,7 +149,7 @@ fn differences(report: &Value, published: Published) -> Vec<String> {
             differences.push(what);
         }
     };
-    // Killed while the loader was at work: there was no recorder yet, and that is said.
+    // Killed while the loader was running: there was no recorder yet, and this is reported.
     let was_too_early = published.allocations == 0
         && report["warnings"][0]
             .as_str()
@@ -207,7 +207,7 @@ fn traces_of_a_killed_mallow_can_be_read(kills: usize) {
         std::thread::sleep(Duration::from_secs(1));
         kill(recording.mallow.id());
         let exit = run::wait(&mut recording.mallow, &recording.line);
-        // The program waits a few seconds for a collector that shows no sign of life; then it goes on without one.
+        // The program waits a few seconds for a collector without a heartbeat; then it continues without one.
         std::thread::sleep(Duration::from_millis(300));
         let (before, since) = (published(&recording.board), Instant::now());
         let goes_on = || published(&recording.board).allocations > before.allocations;
@@ -231,7 +231,7 @@ fn traces_of_a_killed_mallow_can_be_read(kills: usize) {
     }
 }
 
-/// The dynamic linker ends the program before anything of it, or of the recorder, has run; so may a kill.
+/// The dynamic linker ends the program before any of its code, or the recorder's, has run; a kill may do so, too.
 #[test]
 fn a_program_that_ends_before_its_first_instruction_has_an_entry() {
     let workshop = Workshop::new("unlinked");
@@ -251,7 +251,7 @@ fn a_program_that_ends_before_its_first_instruction_has_an_entry() {
     assert!(processes[0]["command"].as_str().unwrap().ends_with("whole"), "{recorded}");
 }
 
-/// The program goes on without; what it did meanwhile is counted, and what it does when mallow is back is recorded.
+/// The program continues without mallow; what it does meanwhile is counted, and what it does after mallow is back is recorded.
 #[test]
 fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     const PAIRS: u64 = 400_000;
@@ -277,13 +277,13 @@ fn a_mallow_that_stood_still_goes_on_and_counts_what_it_missed() {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut mallow = command.spawn().unwrap();
     let (mut to, mut from) = (mallow.stdin.take().unwrap(), mallow.stdout.take().unwrap());
-    // It has asked by then what is to be patched in it, for which it waits.
+    // By then it has requested its patches, and has waited for the response.
     let mut byte = [0];
     from.read_exact(&mut byte).unwrap();
     let signal = |name: &str| {
         let _ = run::finish(run::command("kill").args([name, &mallow.id().to_string()])).well();
     };
-    // The program's own start has been read by then, or is read later: either way it is there.
+    // The program's start has been read by then, or is read later: it is not lost either way.
     signal("-STOP");
     to.write_all(b"1").unwrap();
     from.read_exact(&mut byte).unwrap();

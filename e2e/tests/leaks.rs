@@ -1,4 +1,4 @@
-//! What a new user does first: record a program that leaks, read the report, find the line.
+//! The first steps of a new user: record a program that leaks, read the report, find the line.
 
 use e2e::session::json;
 use e2e::{Session, Workshop, run};
@@ -23,7 +23,7 @@ impl Leaking {
         Leaking { session, source: std::fs::read_to_string(source).unwrap(), _workshop: workshop }
     }
 
-    /// The line that the source marks.
+    /// Returns the line that the source marks.
     fn line(&self) -> u64 {
         self.source
             .lines()
@@ -56,7 +56,7 @@ fn a_forgotten_session_is_told_from_a_cache_and_from_a_table() {
         frame["line"] == line && frame["file"].as_str().is_some_and(|file| file.ends_with("sessions.c"))
     };
     assert!(leak["frames"].as_array().unwrap().iter().any(is_the_line), "line {line} is not in {leak}");
-    // The place in text: function, file and line, and what to think of it.
+    // The place as text: function, file and line, and the verdict.
     assert!(text.contains(&format!("open_session (sessions.c:{line})")), "{text}");
     let of = |text: &str, start: &str| -> String {
         let from = text.find(start).unwrap_or_else(|| panic!("no {start} in\n{text}"));

@@ -1,5 +1,5 @@
-//! What patched functions must not change: exceptions and jumps out of them, threads that libraries and constructors start, the program's
-//! code, and systems that forbid code to be changed.
+//! What patched functions must not change: exceptions and jumps out of them, threads that libraries and constructors
+//! start, the program's code, and systems that forbid modified code.
 
 use e2e::run::{self, Exit};
 use e2e::session::metric;
@@ -7,7 +7,7 @@ use e2e::{Session, Workshop, stacks};
 use serde_json::json;
 use std::path::PathBuf;
 
-/// Builds a program of C++ with jemalloc linked in.
+/// Builds a C++ program with jemalloc linked in.
 fn built(workshop: &Workshop, name: &str, text: &str) -> PathBuf {
     let (source, program) = (workshop.file(&format!("{name}.cpp")), workshop.file(name));
     std::fs::write(&source, text).unwrap();
@@ -100,7 +100,8 @@ fn are_seen_from_their_first_call(starts: usize) {
     }
 }
 
-/// Compares the executable's code with its file, and says how many pieces differ, how long the longest is, and what may be done with it.
+/// Compares the executable's code with its file, and prints the number of differing pieces, the length of the
+/// longest, and the protection of the code.
 const OWN_CODE: &str = r#"#include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -142,7 +143,7 @@ fn nothing_of_the_code_is_changed_but_the_jumps() {
     let [pieces, longest] = *recorded.stdout.split_whitespace().collect::<Vec<_>>() else {
         panic!("{recorded}");
     };
-    // A byte may be what it was, which makes two pieces of one jump.
+    // A patched byte may equal the original one, which splits one jump into two pieces.
     let (pieces, longest) = (pieces.parse::<u32>().unwrap(), longest.parse::<u32>().unwrap());
     assert!((10..=80).contains(&pieces) && longest <= 5, "{recorded}");
 }
@@ -150,7 +151,7 @@ fn nothing_of_the_code_is_changed_but_the_jumps() {
 #[test]
 fn a_policy_that_forbids_to_make_memory_executable_does_not_matter() {
     let workshop = Workshop::new("linked-policy");
-    // PR_SET_MDWE, which holds for what is executed.
+    // PR_SET_MDWE, which applies to executable mappings.
     let text = "#include <sys/prctl.h>\n#include <unistd.h>\n\
                 int main(int, char **words) { prctl(65, 1, 0, 0, 0); execv(words[1], words + 1); return 9; }\n";
     let under = built(&workshop, "policy", text);

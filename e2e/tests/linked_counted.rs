@@ -1,5 +1,6 @@
-//! Allocators that are linked in, held against a count that is compiled into the program around them (`programs/counted`): what a function allocated,
-//! with the functions that were under way, and what of it lives, is the same to the event, under every kind of build.
+//! Allocators that are linked in, compared with counters that are compiled into the program around them
+//! (`programs/counted`): what a function allocated, by the functions on the stack, and how much of it is live, is the
+//! same to the event, under every kind of build.
 
 use e2e::run;
 use e2e::session::metric;
@@ -14,9 +15,9 @@ use std::process::Command;
 enum Build {
     /// With this level of optimisation.
     Level(u8),
-    /// All of the program as one.
+    /// The whole program at once (link-time optimisation).
     Lto,
-    /// Without its names, which are in a file of their own.
+    /// Without its symbols, which are in a separate file.
     Stripped,
 }
 
@@ -29,7 +30,7 @@ impl Build {
     }
 }
 
-/// By the path of functions under way: allocations, bytes, reallocations, temporary, and blocks and bytes that live.
+/// By the path of active functions: allocations, bytes, reallocations, temporary, and live blocks and bytes.
 type Counts = BTreeMap<String, [u64; 6]>;
 
 fn counted_by_program(stdout: &str) -> Counts {
@@ -58,7 +59,7 @@ fn counted_by_mallow(report: &Value) -> Counts {
     counts
 }
 
-/// A program's own count is mallow's, under `record`; `stat` finds as much in all.
+/// A program's own count equals mallow's, under `record`; `stat` has the same totals.
 #[track_caller]
 fn is_exact(workshop: &Workshop, program: &Path, paths_min: usize) {
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
@@ -84,7 +85,7 @@ fn is_exact(workshop: &Workshop, program: &Path, paths_min: usize) {
     }
 }
 
-/// Takes the names away from a program, into a file beside it.
+/// Strips a program; its symbols are written to a file beside it.
 fn stripped(program: &Path) -> PathBuf {
     let (bare, names) = (program.with_extension("stripped"), program.with_extension("debug"));
     let objcopy = |words: &[&str], from: &Path, to: &Path| {
@@ -96,7 +97,7 @@ fn stripped(program: &Path) -> PathBuf {
     bare
 }
 
-/// The program of Rust with the allocator of a feature.
+/// Builds the Rust program with the allocator of a feature.
 fn rust_program(workshop: &Workshop, allocator: &str, build: Build) -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("counted-{allocator}"));
     let mut cargo = Command::new(env!("CARGO"));
@@ -109,7 +110,7 @@ fn rust_program(workshop: &Workshop, allocator: &str, build: Build) -> PathBuf {
     if build == Build::Stripped { stripped(&program) } else { program }
 }
 
-/// Where the C sources of an allocator are that a package of the program's brings.
+/// Returns the folder of an allocator's C sources, which come with a package of the program.
 fn source_of(package: &str) -> PathBuf {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["metadata", "--locked", "--format-version", "1", "--all-features"]);
@@ -119,15 +120,15 @@ fn source_of(package: &str) -> PathBuf {
     Path::new(package["manifest_path"].as_str().unwrap()).parent().unwrap().to_owned()
 }
 
-/// An allocator for the program of C++.
+/// An allocator for the C++ program.
 #[derive(Clone, Debug)]
 struct Library {
     name: &'static str,
-    /// What the program is compiled with.
+    /// Compiler flags of the program.
     flags: Vec<String>,
-    /// The allocator's own sources: the compiler, its words.
+    /// The allocator's own sources: the compiler, its arguments.
     sources: Vec<(&'static str, Vec<String>)>,
-    /// What the linker is given.
+    /// Linker arguments.
     libs: &'static [&'static str],
 }
 
@@ -137,7 +138,7 @@ impl Library {
         Library { name, flags, sources: Vec::new(), libs }
     }
 
-    /// The program with it.
+    /// Builds the program with it.
     fn program(&self, workshop: &Workshop, build: Build) -> PathBuf {
         let level = format!("-O{}", build.level());
         let mut common = vec!["-g", "-pthread", &level];
@@ -173,7 +174,7 @@ const JEMALLOC: &[&str] = &["-l:libjemalloc.a", "-lm", "-ldl"];
 const TCMALLOC: &[&str] = &["-l:libtcmalloc_minimal.a"];
 const AS_MALLOC: &[&str] = &["-DWITH_OPERATORS"];
 
-/// Allocators in Debian's versions: jemalloc and tcmalloc by C's and C++'s functions and by their own, and mimalloc's own.
+/// Returns allocators in Debian's versions: jemalloc and tcmalloc through C's and C++'s functions and through their own, and mimalloc's own.
 fn of_debian() -> [Library; 5] {
     [
         Library::of_debian("jemalloc-as-malloc", AS_MALLOC, JEMALLOC),
@@ -255,14 +256,14 @@ fn snmalloc_of_rust_is_counted_as_the_program_counts_it() {
     is_exact(&workshop, &rust_program(&workshop, "snmalloc", Build::Lto), 19);
 }
 
-/// Nothing of it has a beginning that could be patched.
+/// None of its functions has an entry that could be patched.
 #[test]
 fn an_allocator_that_was_optimised_as_one_with_its_callers_is_named() {
     let workshop = Workshop::new("counted-inlined");
     let program = rpmalloc().program(&workshop, Build::Lto);
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
     let recorded = session.record().well();
-    // Nothing but the size of its heap would tell.
+    // Only the size of its heap would show it.
     let said = "is linked with rpmalloc, not all of which can be seen (rpmalloc: the linker has put it into its callers)";
     assert!(recorded.stderr.contains(said), "{recorded}");
     assert_eq!(session.report(&[])["complete"], false);
@@ -277,7 +278,7 @@ fn debians_allocators_are_counted_under_every_build() {
 #[test]
 #[ignore = "minutes of building: in `cargo xtask long`"]
 fn allocators_from_their_c_sources_are_counted_under_every_build() {
-    // All but the one in which they are no functions any more.
+    // All except the one whose functions were inlined.
     for library in [rpmalloc(), mimalloc(), snmalloc()] {
         library.is_exact(&ALL.map(|build| if build == Build::Lto { Build::Level(2) } else { build }));
     }
@@ -298,7 +299,7 @@ macro_rules! crates {
     };
 }
 
-/// Crates of Rust under every build.
+/// Rust crates under every build.
 mod crates {
     use super::*;
 

@@ -1,7 +1,7 @@
-//! The hazards with an allocator linked into them, whose functions are patched: every figure and every stack is what it is with the C
-//! library's.
+//! The hazard programs with an allocator linked in, whose functions are patched: every metric and every stack is the
+//! same as with the C library's.
 
-/// Debian's archives, and what they need. That of tcmalloc brings the C++ library, which allocates when it is set up.
+/// Debian's archives, and what they need. That of tcmalloc needs the C++ library, which allocates when it is initialised.
 const JEMALLOC: &[&str] = &["-l:libjemalloc.a", "-lstdc++", "-lm", "-ldl"];
 const TCMALLOC: &[&str] = &["-l:libtcmalloc_minimal.a", "-lstdc++", "-lm"];
 

@@ -1,5 +1,5 @@
-//! Allocators in shared libraries: hidden in one that the program is linked with, in one that it loads while it runs, and an allocator's own interface.
-//! Calls of theirs are those that the C library's would be.
+//! Allocators in shared libraries: hidden in a library that the program is linked with, in one that it loads while it
+//! runs, and an allocator's own interface. Their calls equal those of the C library's.
 
 use e2e::run::{self, Exit};
 use e2e::session::metric;
@@ -97,7 +97,7 @@ fn text(path: &Path) -> String {
     path.to_string_lossy().into_owned()
 }
 
-/// Of the sites of the library's own functions: allocations, bytes, leaked, temporary. `stat` finds as many in all.
+/// Returns, for the sites of the library's own functions: allocations, bytes, leaked, temporary. `stat` has the same totals.
 fn of_library(workshop: &Workshop, words: &[&str]) -> Vec<[u64; 4]> {
     let session = Session::new(workshop.path(), words);
     let _ = session.record().well();
@@ -130,7 +130,7 @@ fn an_allocator_hidden_in_a_library_is_seen_when_the_program_begins_and_when_it_
         assert_eq!(of_library(&workshop, &[&text(program)]), per_load, "{program:?}");
     }
     let loads = text(&built(&workshop, "loads", &[LOADS], &["-ldl"]));
-    // More often than there is room for trampolines: those of a library that comes back are used again. With what it allocates as it comes.
+    // More often than there is room for trampolines: those of a library that is loaded again are reused. It also allocates while it is loaded.
     let [[calls, bytes, leaked, temporary], of_work] = per_load;
     let times = 260;
     let expected =
@@ -155,7 +155,7 @@ fn what_a_library_allocates_as_it_is_loaded_is_seen() {
     let site = json!({"function": "give", "passes_through": ["give", "at_load", "main"]});
     let rows = stacks::of_site(&report, &site, workshop.path());
     assert_eq!(rows.iter().map(|row| metric(row, "bytes")).sum::<u64>(), 2500, "{report:#}");
-    // Counting alone finds as many calls.
+    // `stat` counts as many calls.
     let (counted, stat) = session.stat();
     let _ = counted.well();
     assert!(metric(&stat["runs"][0]["totals"], "allocations") >= 5 * 1005, "{stat:#}");
@@ -175,7 +175,7 @@ int main(void) {
 #[test]
 fn an_allocators_own_interface_is_seen_in_its_shared_library_and_each_call_once() {
     let workshop = Workshop::new("library-interface");
-    // Before the C library, so that `malloc` is its too.
+    // Before the C library, so that its `malloc` is used.
     let program = text(&built(&workshop, "interface", &[INTERFACE], &["-Wl,--no-as-needed", "-lmimalloc"]));
     let session = Session::new(workshop.path(), &[&program]);
     let _ = session.record().well();
@@ -195,7 +195,7 @@ fn an_allocators_own_interface_is_seen_in_its_shared_library_and_each_call_once(
     }
 }
 
-/// A `malloc` that begins with a jump of which there is no long form.
+/// A `malloc` that begins with a jump that has no long form.
 const UNPATCHABLE: &str = "__asm__(\".text\\n.globl malloc\\n.hidden malloc\\n.type malloc, @function\\nmalloc: jrcxz 1f\\n1: jmp own_malloc\\n.size malloc, .-malloc\\n\");\n\
     static char pool[1 << 16]; static unsigned long at;\n__attribute__((visibility(\"hidden\"))) void *own_malloc(unsigned long n) { void *p = pool + at; at += (n + 15) & ~15ul; return p; }\n\
     __attribute__((visibility(\"hidden\"), noinline)) void free(void *p) { if (p) *(volatile char *)p = 0; }\n\
@@ -220,7 +220,7 @@ fn a_library_whose_allocator_cannot_be_patched_is_named_and_the_program_runs() {
     }
 }
 
-/// Loads a library twice where mallow may not be there to be asked.
+/// Loads a library twice while mallow may not be reachable.
 const TROUBLED: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -286,7 +286,7 @@ fn a_library_is_loaded_when_mallow_stands_still_or_was_killed_and_behind_a_filte
     let took_ms = || -> u64 { std::fs::read_to_string(&said).unwrap().trim().parse().unwrap() };
     let filtered = Session::new(workshop.path(), &[&program, &own, "filter"]);
     let _ = filtered.record().ended(Exit::Status(0));
-    // It is waited for once, by the first of the two.
+    // The first of the two loads waits, once.
     let stopped = Session::new(workshop.path(), &[&program, &own, "stop", &said]);
     let recorded = stopped.record().well();
     assert!((3000..6000).contains(&took_ms()), "{} ms", took_ms());
@@ -313,7 +313,7 @@ fn forked_children_load_libraries_as_their_parents_do() {
     assert_eq!(of_library(&workshop, &[&program, &own, "children"]), expected);
 }
 
-/// Who cannot ask has what was planned before the start, and no more.
+/// A program that cannot ask has the patches that were planned before the start, and no more.
 #[test]
 fn where_mallow_cannot_be_asked_the_program_runs_and_what_is_not_seen_is_named() {
     let workshop = Workshop::new("library-unasked");
@@ -325,7 +325,7 @@ fn where_mallow_cannot_be_asked_the_program_runs_and_what_is_not_seen_is_named()
     let recorded = session.record().ended(Exit::Status(0));
     let said = "brings its own malloc, which could not be looked at before it ran";
     assert!(recorded.stderr.contains(said), "{recorded}");
-    // The same with the way to mallow open.
+    // The same with mallow reachable.
     std::fs::write(&script, format!("exec {}", text(&program))).unwrap();
     let report: Value = {
         let _ = session.record().well();

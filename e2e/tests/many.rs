@@ -1,4 +1,5 @@
-//! Much of one thing at once: processes, threads, frames, libraries. Counts are exact and mallow stays small; what it takes is printed:
+//! Large numbers: processes, threads, frames, libraries. Counts are exact and mallow stays small; its cost is
+//! printed:
 //! `MALLOW_BIN=FILE/mallow cargo test -p e2e --test all -- --ignored --nocapture many::`.
 
 use e2e::program::{Program, build_text};
@@ -11,10 +12,10 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const MEGABYTES_MAX: u64 = 200;
-/// Of a million stacks: 128 bytes for what is counted of each, as much once more at the end, and the table of stacks that the program shares.
+/// For a million stacks: 128 bytes for the sums of each, the same again at the end, and the table of stacks that the program shares.
 const MEGABYTES_MAX_MANY_STACKS: u64 = 500;
 
-/// Runs a program bare and recorded, and says how long both took, in seconds, and how large mallow became, in MB.
+/// Runs a program bare and recorded, and prints how long both took, in seconds, and how large mallow became, in MB.
 fn measured(name: &str, workshop: &Workshop, words: &[&str], megabytes_max: u64) -> Value {
     let session = Session::new(workshop.path(), words);
     let began = Instant::now();
@@ -93,7 +94,7 @@ fn a_million_stacks_of_up_to_twenty_thousand_frames() {
     fs::copy(e2e::repository().join("programs/hazards/hazard.h"), workshop.file("hazard.h")).unwrap();
     let program = build_text(workshop.path(), "deep", &text);
     let program = program.to_string_lossy();
-    // Each call compares all frames with those of the call before, so both take their time; the many may take twice that of the few.
+    // Each call compares all frames with those of the call before, so both take time; the many may take twice as long as the few.
     for (name, words, megabytes_max) in [
         ("20,000 stacks of up to 20,000 frames", &[&*program, "20000", "50", "few"][..], MEGABYTES_MAX),
         ("a million of them", &[&*program, "20000", "50"], MEGABYTES_MAX_MANY_STACKS),
@@ -114,7 +115,7 @@ fn twenty_thousand_loads_and_unloads() {
     assert_eq!(report["complete"], true, "{}", report["warnings"]);
 }
 
-/// Processes that allocate at the same time, and fork and end meanwhile, have the metrics that they have one after the other.
+/// Processes that allocate at the same time, and fork and exit meanwhile, have the same metrics as one after the other.
 #[test]
 fn processes_at_once_have_the_metrics_of_processes_in_turn() {
     const CHILDREN: u64 = 6;
@@ -154,7 +155,7 @@ fn processes_at_once_have_the_metrics_of_processes_in_turn() {
     }
 }
 
-/// As behind a version manager: many small programs around the one that matters.
+/// As behind a version manager: many small programs around the important one.
 #[test]
 fn the_program_behind_a_shim_comes_first_and_can_be_had_alone() {
     let workshop = Workshop::new("behind-a-shim");
@@ -178,7 +179,7 @@ fn the_program_behind_a_shim_comes_first_and_can_be_had_alone() {
             alone["sites"].as_array().unwrap().iter().map(|site| metric(site, name)).sum()
         };
         assert_eq!(sum("allocations"), metric(&python["totals"], "allocations"), "{choice}");
-        // Single events are those of this process too.
+        // Single events are those of this process, too.
         let threads = session.report(&["--process", choice, "--threads"]);
         let of_threads = threads["threads"].as_array().unwrap().iter();
         let sum: u64 = of_threads.map(|thread| metric(thread, "allocations")).sum();

@@ -1,4 +1,4 @@
-//! Programs in network, mount, pid and user namespaces of their own are recorded to the call, with names, whoever records them.
+//! Programs in network, mount, pid and user namespaces of their own are recorded to the call, with names, by root and by other users.
 
 use e2e::Workshop;
 use e2e::program::build_text;
@@ -7,13 +7,13 @@ use e2e::session::{json, metric};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 
-/// An ordinary user, where the tests run as root.
+/// An unprivileged user, if the tests run as root.
 const NOBODY: u32 = 65_533;
 
 const CALLS: u64 = 1_000;
 
-/// A program that makes so many allocations in one line, in itself and in a child. It stays a moment, in which mallow opens its root: where nobody
-/// else has that root, it has gone with the program.
+/// Returns a program that makes a number of allocations in one line, in itself and in a child. It stays alive for a
+/// moment, in which mallow opens its root: if no other process has that root, it is gone when the program exits.
 fn source() -> String {
     format!(
         "#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
@@ -60,7 +60,7 @@ impl Place {
         run::finish(&mut command).well()
     }
 
-    /// Records a script of the shell in namespaces, and finds the line of every call of the program.
+    /// Records a shell script in namespaces, and finds the line of every call of the program.
     #[track_caller]
     fn holds(&self, namespaces: &str, script: &str) {
         let inside = ["unshare", namespaces, "sh", "-c", script];
@@ -88,7 +88,7 @@ fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
 }
 
-/// Files that nobody but the program sees: a file system of its own at `root`, or below another root, which has gone when the program has ended.
+/// Files that only the program sees: a file system of its own at `root`, or below another root, which is gone when the program exits.
 const OTHER_FILES: [&str; 2] = [
     "mount -t tmpfs none root && cp app root/own && root/own",
     "mount --rbind / root && mount -t tmpfs none root/mnt && cp app root/mnt/own && /usr/sbin/chroot root /mnt/own",
@@ -96,7 +96,7 @@ const OTHER_FILES: [&str; 2] = [
 
 #[test]
 fn root_records_programs_in_namespaces_of_their_own() {
-    // Who is no root has the rights of one within a user namespace, and nothing else to test.
+    // A user other than root has root's rights only within a user namespace, which is then always tested.
     let also = if is_root() { "" } else { "r" };
     let place = Place::new("namespaces-root", None);
     for namespaces in ["n", "m", "pf", "i", "u", "C", "U", "Ur", "nmpf", "Urnmpf"] {
@@ -125,7 +125,7 @@ fn the_file_outside_is_not_taken_for_the_one_inside() {
     let other = source().replace("keep", "other").replace("kept[at]", "kept[at] ");
     let _ = build_text(place.workshop.path(), "own", &other);
     let also = if is_root() { "-m" } else { "-rm" };
-    // Inside, another program lies at the path of the one outside.
+    // Inside, another program is at the path of the one outside.
     place.holds(also, "mount --bind app own && ./own");
     assert!(Path::new(&place.workshop.file("own")).exists());
 }

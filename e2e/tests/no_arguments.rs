@@ -1,4 +1,4 @@
-//! `--no-arguments`: of a command line nothing is written down but the program.
+//! `--no-arguments`: only the program of a command line is written down.
 
 use e2e::gate::Suite;
 use e2e::session::{json, report_of};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A shell that starts one program and becomes another; each is told a word that nobody else is to read.
+/// A shell that starts one program and executes another; each has a word that must not be written.
 const COMMAND: [&str; 4] = ["/bin/sh", "-c", "/bin/echo word-1; exec /bin/echo word-2", "word-3"];
 
-/// The command lines of the processes of a report.
+/// Returns the command lines of the processes of a report.
 fn processes(document: &Value) -> Vec<&str> {
     let processes = document["processes"].as_array().into_iter().flatten();
     let mut lines: Vec<&str> = processes.filter_map(|process| process["command"].as_str()).collect();
@@ -18,7 +18,7 @@ fn processes(document: &Value) -> Vec<&str> {
     lines
 }
 
-/// What `record` or `cpu` says of the command, and the report of the file that it writes.
+/// Returns what `record` or `cpu` prints of the command, and the report of the file that it writes.
 fn told(by: &str, workshop: &Workshop, more: &[&str]) -> (String, String) {
     let file = workshop.file("profile");
     let mut mallow = run::mallow();
@@ -44,7 +44,7 @@ fn a_trace_has_programs_and_no_words() {
 fn counts_have_programs_and_no_words() {
     let mut mallow = run::mallow();
     let counted = run::finish(mallow.args(["stat", "--json", "--no-arguments", "--"]).args(COMMAND)).well();
-    // The command says its words on the same stdout.
+    // The command prints its words on the same stdout.
     let document = counted.stdout.lines().find(|line| line.starts_with('{')).expect("a document");
     assert!(!document.contains("word-"), "{document}");
     let document = json(document);
@@ -62,7 +62,7 @@ fn a_profile_of_time_has_the_program_and_no_words() {
     assert_eq!(json(&report)["command"], json!(["/bin/sh"]));
 }
 
-/// The one file of this name below a folder.
+/// Returns the one file of this name below a folder.
 fn found(folder: &Path, name: &str) -> Option<PathBuf> {
     fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find_map(|path| {
         if path.is_dir() { found(&path, name) } else { path.ends_with(name).then_some(path) }

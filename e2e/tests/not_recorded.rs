@@ -1,4 +1,4 @@
-//! What was not recorded is named: every process that a recorded one starts, and that the library cannot or must not enter.
+//! What was not recorded is named: every process that a recorded one starts, and that the library cannot or must not be loaded into.
 
 use e2e::program::build_text;
 use e2e::run::{self, Finished};
@@ -9,7 +9,7 @@ use std::path::Path;
 const CHILD: &str = "#include <stdlib.h>\n#include <stdio.h>\n\
     int main(void) { void *volatile block = malloc(100); free(block); puts(\"ran\"); return 3; }\n";
 
-/// The child built with more flags.
+/// Builds the child with additional flags.
 fn child(workshop: &Workshop, name: &str, flags: &[&str]) -> String {
     let source = workshop.file("child.c");
     std::fs::write(&source, CHILD).unwrap();
@@ -23,7 +23,7 @@ fn shell(workshop: &Workshop, script: &str) -> Session {
     Session::new(workshop.path(), &["/bin/sh", "-c", script])
 }
 
-/// Runs the command bare, under `record` and under `stat`: it behaves alike, and both say the same of it. Gives what they say.
+/// Runs the command bare, under `record` and under `stat`: it behaves the same, and both print the same about it. Returns what they print.
 #[track_caller]
 fn told(session: &Session) -> Vec<String> {
     let bare = session.bare();
@@ -52,7 +52,7 @@ fn count(finished: &Finished) -> usize {
 
 fn strings(list: &Value) -> Vec<String> {
     let texts = list.as_array().unwrap().iter().map(|text| text.as_str().unwrap().to_owned());
-    // Programs of the system are stripped, which is said too.
+    // Programs of the system are stripped, which is reported too.
     texts.filter(|text| text.contains("recorded")).collect()
 }
 
@@ -103,7 +103,7 @@ fn who_starts_programs_in_other_ways_is_noticed_too() {
     assert!(sentences[0].starts_with(&format!("7 processes ({fixed}, the first was ")), "{sentences:#?}");
 }
 
-/// Bare programs run there, so a hidden library must not be spoken of in their stderr.
+/// Bare programs run there, so their stderr must not mention a library that cannot be loaded.
 #[test]
 fn limits_and_namespaces_are_named() {
     let workshop = Workshop::new("limits");
@@ -112,14 +112,14 @@ fn limits_and_namespaces_are_named() {
         told(&shell(&workshop, &format!("(ulimit -v 30000; {plain}); (ulimit -f 10; {plain}); exit 0")));
     assert!(sentences.iter().all(|text| text.contains("a limit on memory")), "{sentences:#?}");
     assert!(!sentences.is_empty(), "{sentences:#?}");
-    // The door is a file, which is the same from another network.
+    // The socket is a file, which is the same in another network namespace.
     assert_eq!(told(&shell(&workshop, &format!("unshare -rn {plain}; exit 0"))), [""; 0]);
 
     let text = "#define _GNU_SOURCE\n#include <sched.h>\n#include <stdlib.h>\n#include <sys/mount.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
                 int main(void) {\n    if (fork() == 0) { if (unshare(CLONE_NEWNET | CLONE_NEWNS) || mount(\"none\", \"/tmp\", \"tmpfs\", 0, 0)) _exit(1); void *volatile block = malloc(10); free(block); _exit(0); }\n\
                 \x20   wait(NULL);\n    return 0;\n}\n";
     let program = build_text(workshop.path(), "forks", text);
-    // The user namespace gives the right to those who are not root.
+    // The user namespace grants the right to users other than root.
     let sentences = told(&Session::new(workshop.path(), &["unshare", "-r", &program.to_string_lossy()]));
     assert!(sentences.len() == 1 && sentences[0].contains("could not reach mallow"), "{sentences:#?}");
 

@@ -1,7 +1,8 @@
-//! Time off the processors: a program whose waits are known by its source and by its own clocks, and every view of them.
+//! Time off the processors (off-CPU): a program whose waits are known from its source and from its own clocks, and
+//! every view of them.
 //!
-//! How long a sleep takes depends on the machine, so what is measured is held against what the program measured itself: what passed on the clock
-//! without the thread having a processor. How often it sleeps is exact.
+//! How long a sleep takes depends on the machine, so the measured time is compared with what the program measured
+//! itself: the time that passed on the clock while the thread had no processor. The number of sleeps is exact.
 
 use crate::cpu::{built, cpu, mallow, number, report, text};
 use e2e::program::build_text;
@@ -10,7 +11,7 @@ use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// Records `waits` into `waits.pb.gz`; gives the clock's time and the processor's of each part, as the program tells them.
+/// Records `waits` into `waits.pb.gz`; returns the wall time and the CPU time of each part, as the program prints them.
 fn waits(workshop: &Workshop, more: &[&str]) -> (Finished, BTreeMap<String, (u64, u64)>) {
     let program = built(workshop, "waits");
     let words = [&["--off-cpu", "-o", "waits.pb.gz"], more, &["--", text(&program)]].concat();
@@ -26,14 +27,14 @@ fn waits(workshop: &Workshop, more: &[&str]) -> (Finished, BTreeMap<String, (u64
     (recorded, told)
 }
 
-/// A metric of a function with all that it called.
+/// Returns a metric of a function with all its callees.
 fn under(document: &Value, function: &str, metric: &str) -> u64 {
     let rows = document["functions"].as_array().unwrap();
     let row = rows.iter().find(|row| row["function"] == function);
     number(&row.unwrap_or_else(|| panic!("{function} is missing: {document}"))["children"][metric])
 }
 
-/// `perf` records the same two things, and its file has the same waits.
+/// `perf` records the same two events, and its file has the same waits.
 #[test]
 fn waits_that_perf_recorded_are_those_that_the_program_knows() {
     let workshop = Workshop::new("off-cpu-perf");
@@ -56,7 +57,7 @@ fn waits_that_perf_recorded_are_those_that_the_program_knows() {
     record("cpu-clock", "threads.data");
     let document = report(&workshop, &["threads.data", "--threads", "--measure", "blocked"]);
     assert!(number(&document["totals"]["blocked_ns"]) >= 3 * 198_000_000, "{document}");
-    // Who did not ask for switches is not told that there were none.
+    // If switches were not requested, it is not reported that there were none.
     let mut perf = run::command("perf");
     perf.args(["record", "-e", "cpu-clock", "-g", "-o", "none.data", "--", text(&program)]);
     let _ = run::finish(perf.current_dir(workshop.path())).well();
@@ -72,7 +73,7 @@ fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
     assert_eq!((&quality["lost"], &document["by"]), (&0.into(), &"off-cpu".into()), "{recorded}");
     for (name, (clock_ns, cpu_ns)) in &told {
         let off = under(&document, name, "off_cpu_ns");
-        // A machine that is not ours alone may take a processor away behind the kernel's back.
+        // On a shared machine, the hypervisor may take a processor away without the kernel noticing.
         let known = clock_ns - cpu_ns;
         assert!(
             off <= *clock_ns && off * 10 >= known * 9,
@@ -105,7 +106,7 @@ fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
     assert!(
         recorded.stderr.contains("off processors ") && recorded.stderr.contains("where threads were blocked")
     );
-    // Who slept is named, and not what of the kernel it slept in.
+    // The function that slept is named, and not the kernel function in which it slept.
     for (caller, called) in [("nap  [waits]", "nanosleep"), ("of_mutex  [waits]", "pthread_mutex_lock")] {
         let line = recorded.stderr.lines().find(|line| line.contains(caller));
         assert!(line.is_some_and(|line| line.contains(called)), "{recorded}");
@@ -152,7 +153,7 @@ fn every_view_and_every_export_of_waits_adds_up_to_the_same() {
     assert_eq!(weights.map(number).sum::<u64>(), off);
     let svg = text(&["flamegraph", "waits.pb.gz", "--measure", "blocked"]);
     assert!(svg.contains("<title>sleep_200\n"), "{svg}");
-    // The whole way through a file and back: a profile is no different from itself.
+    // Through a file and back: a profile does not differ from itself.
     let diff = json(&text(&["diff", "waits.pb.gz", "waits.pb.gz", "--by", "off-cpu", "--json"]));
     assert_eq!(diff["totals"]["off-cpu"]["after"], off);
     let gate = ["diff", "waits.pb.gz", "waits.pb.gz", "--fail-on", "blocked>100ms"];
@@ -160,7 +161,7 @@ fn every_view_and_every_export_of_waits_adds_up_to_the_same() {
     assert!(broken.stderr.contains("blocked>"), "{broken}");
 }
 
-/// `go tool pprof` is the judge of the file.
+/// `go tool pprof` checks the file.
 #[test]
 fn waits_stand_in_the_file_as_nanoseconds() {
     let workshop = Workshop::new("off-cpu-pprof");
@@ -193,7 +194,7 @@ fn what_is_still_waited_for_at_the_end_counts_until_then() {
     assert_eq!(under(&document, "forever", "switches"), 1);
 }
 
-/// More switches than stacks can be copied: the stacks may be missing, the waits are not.
+/// More switches than stacks can be copied: stacks may be missing, waits are not.
 #[test]
 fn of_many_short_waits_each_is_counted() {
     let workshop = Workshop::new("off-cpu-many");
@@ -203,14 +204,14 @@ fn of_many_short_waits_each_is_counted() {
     let document = report(&workshop, &["many.pb.gz", "--measure", "off-cpu"]);
     assert_eq!(document["quality"]["lost"], 0, "{recorded}");
     let switches = number(&document["totals"]["switches"]);
-    // The program counts from its first line to its last; before and behind it, it waits a few times more.
+    // The program counts from its first line to its last; before and after, it waits a few more times.
     assert!(switches >= told[0] && switches <= told[0] + 100, "{switches} of {told:?}\n{recorded}");
     let (off, known) = (number(&document["totals"]["off_cpu_ns"]), told[1] - told[2]);
     assert!(off >= known / 10 * 9, "{off} of {known}\n{recorded}");
     assert!(under(&document, "echo", "blocked_ns") > 0 && under(&document, "main", "blocked_ns") > 0);
 }
 
-/// What hangs never gives its processor up while somebody looks.
+/// A hanging process is never switched out while it is observed.
 #[test]
 fn a_process_that_hangs_is_seen_where_it_hangs() {
     let workshop = Workshop::new("off-cpu-hangs");

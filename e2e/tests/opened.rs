@@ -1,4 +1,4 @@
-//! `mallow open` hands a profile to a page that knows its address, once, and to nobody else.
+//! `mallow open` serves a profile to a page that knows its address, once, and to no other client.
 
 use e2e::program::Program;
 use e2e::run;
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 const PAGE: &str = "https://profiler.firefox.com";
 
-/// A mallow that offers a profile, which ends with this value.
+/// A mallow that serves a profile; it is killed on drop.
 struct Offered {
     child: Child,
     /// What it printed: the page's address.
@@ -80,7 +80,7 @@ fn a_profile_goes_to_the_page_that_was_told_of_it_and_then_it_is_over() {
         let (status, head, body) = offered.ask("GET", path, host, origin);
         assert!(status == 404 && body.is_empty() && !head.contains("access-control"), "{head}");
     }
-    // A browser asks first whether the page may ask a machine of its own network.
+    // The preflight request: a browser first asks whether the page may access a private network.
     let (status, head, _) = offered.ask("OPTIONS", &path, &host, Some(PAGE));
     assert_eq!(status, 204, "{head}");
     assert!(head.contains("access-control-allow-origin: https://profiler.firefox.com"), "{head}");

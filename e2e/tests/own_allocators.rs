@@ -1,5 +1,5 @@
-//! Programs with an allocator of their own: seen like any other where its functions have names, and noticed by `record`, `stat` and `check`, in every process,
-//! where they are not. And programs that look like them, and are none.
+//! Programs with an allocator of their own: recorded like any other if its functions have names, and otherwise
+//! detected by `record`, `stat` and `check`, in every process. And programs that look like them but have none.
 
 use e2e::program::build_text;
 use e2e::run::{self, Exit};
@@ -37,7 +37,7 @@ fn stripped(program: &Path) -> PathBuf {
     bare
 }
 
-/// What `record` and `stat` say of a command's memory, which is the same.
+/// Returns what `record` and `stat` print of a command's memory, which is the same.
 #[track_caller]
 fn said_of(workshop: &Workshop, words: &[&str]) -> Vec<String> {
     let session = Session::new(workshop.path(), words);
@@ -77,7 +77,7 @@ fn is_said(workshop: &Workshop, words: &[&str], what: &str) {
     assert!(said.len() == 1 && said[0].contains(what), "{words:?}: {what}: {said:#?}");
 }
 
-/// All figures of a run under `record` and under `stat`, and of the former's sites: function, allocations, bytes, what is left.
+/// Returns all metrics of a run under `record` and under `stat`, and of the former's sites: function, allocations, bytes, remaining.
 fn metrics_of(workshop: &Workshop, words: &[&str]) -> (Vec<Value>, Vec<Value>) {
     let session = Session::new(workshop.path(), words);
     let bare = session.bare();
@@ -124,8 +124,8 @@ fn metrics_of(workshop: &Workshop, words: &[&str]) -> (Vec<Value>, Vec<Value>) {
     (of_record, sites)
 }
 
-/// A program has the figures and the stacks that it has with the C library's `malloc`: whole, behind wrappers, and stripped with its names in a
-/// separate file. Without any names its memory is noticed.
+/// Asserts that a program has the same metrics and stacks as with the C library's `malloc`: unchanged, behind
+/// wrappers, and stripped with its symbols in a separate file. Without any symbols its memory is detected.
 fn is_seen(allocator: &str) {
     let workshop = Workshop::new(&format!("with-{allocator}"));
     let program = rust_program(&workshop, allocator);
@@ -159,7 +159,7 @@ fn jemalloc_in_a_rust_program_is_seen_and_without_names_its_memory_is_noticed() 
     is_seen("jemalloc");
 }
 
-/// A program that the command does not name asks when it begins.
+/// A program that is not the command itself asks for its patches when it starts.
 #[test]
 fn an_allocator_that_the_command_does_not_name_is_seen() {
     let workshop = Workshop::new("not-named");
@@ -190,7 +190,7 @@ fn what_cannot_be_patched_is_named_and_the_program_runs() {
     );
 }
 
-/// Gives out memory that it maps by the megabyte.
+/// Allocates from memory that it maps by the megabyte.
 const BUMP: &str = "#define _GNU_SOURCE\n#include <stddef.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <unistd.h>\n\
     static char *at, *end;\n\
     static void *give(size_t bytes) {\n    bytes = (bytes + 15) & ~15ul;\n    if ((size_t)(end - at) < bytes) {\n\
@@ -215,7 +215,7 @@ fn a_pool_of_the_programs_own_is_noticed_however_it_ends() {
     }
 }
 
-/// What looks alike, and is none.
+/// Programs that look similar, but have no allocator of their own.
 #[test]
 fn other_memory_is_no_allocators() {
     let workshop = Workshop::new("no-pool");

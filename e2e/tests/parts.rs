@@ -1,4 +1,4 @@
-//! Parts of a recording: filters, windows, threads, processes; in every command that takes them, and with figures that its source states.
+//! Parts of a recording: filters, windows, threads, processes; in every command that accepts them, and with metrics that the source states.
 
 use e2e::run::{self, Finished};
 use e2e::session::json;
@@ -23,7 +23,7 @@ static void *work(void *unused) {
     pthread_setname_np(pthread_self(), "worker-7");
     big();
     mixed(1);
-    // Threads are named as they are when somebody looks.
+    // A thread's name is read when it is first observed.
     usleep(300000);
     return unused;
 }
@@ -76,13 +76,13 @@ impl Parts {
         json(&self.mallow(&[&["report", "T", "--json"], words].concat()).well().stdout)
     }
 
-    /// Allocations, bytes and leaked bytes of what a filter leaves.
+    /// Returns allocations, bytes and leaked bytes of what a filter selects.
     fn left(&self, filter: &str) -> [u64; 3] {
         let totals = &self.report(&["--filter", filter])["totals"];
         ["allocations", "bytes", "leaked_bytes"].map(|key| totals[key].as_u64().unwrap())
     }
 
-    /// The sum of folded stacks, and the stacks.
+    /// Returns the sum of folded stacks, and the stacks.
     fn folded(&self, words: &[&str]) -> (u64, String) {
         let text = self.mallow(&[&["flamegraph", "T", "--folded"], words].concat()).well().stdout;
         (text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum(), text)
@@ -110,7 +110,7 @@ fn filters_leave_what_the_source_states() {
     ] {
         assert_eq!(parts.left(filter), expected, "{filter}");
     }
-    // A filter and its negation are the whole, whatever has to be read for them.
+    // A filter and its negation add up to the whole, whatever has to be read for them.
     let whole = parts.report(&[]);
     for filter in ["function=mixed", "size>=4096", "thread:worker and size<100"] {
         let (with, without) =
@@ -176,7 +176,7 @@ fn a_filter_is_the_same_in_every_command() {
 fn windows_of_tables_pictures_and_files_side_by_side_are_the_whole() {
     let parts = Parts::recorded();
     let whole = parts.report(&["--sort", "bytes"]);
-    // The threads' pause lies in the middle.
+    // The threads' pause is in the middle.
     let sorted = |words: &[&str]| parts.report(&[&["--sort", "bytes"], words].concat());
     let (first, last) = (sorted(&["--to", "100ms"]), sorted(&["--from", "100ms"]));
     for key in ["allocations", "bytes", "temporary", "reallocations"] {
@@ -240,7 +240,7 @@ fn functions_and_their_neighbours_count_recursion_once() {
     assert!(text.contains("more functions with ") && text.contains("  big  [parts]"), "{text}");
 }
 
-/// heaptrack's own file of the same program: its events tell windows and sizes, and nothing is asked of it that it does not tell.
+/// heaptrack's own file of the same program: its events have windows and sizes, and a filter on anything that it lacks is refused.
 #[test]
 fn events_of_heaptrack_tell_windows_and_sizes() {
     let parts = Parts::recorded();

@@ -1,8 +1,9 @@
-//! README.md and the guide's walk tell the truth: their commands are run, and the numbers that they show are those that come out.
+//! README.md and the guide's walk-through are correct: their commands are run, and the numbers that they show are
+//! those that are printed.
 //!
-//! A block marked `sh` holds commands. A block marked `text` behind it is what its last command prints: word for word,
-//! times and rates aside. Behind `text sample` stands the output of a program that differs between machines, so only
-//! its shape is compared.
+//! A block marked `sh` contains commands. The following block marked `text` is the output of its last command: word
+//! for word, except for times and rates. After `text sample` comes the output of a program that differs between
+//! machines, so only its shape is compared.
 
 use e2e::program::Program;
 use e2e::session::{json, metric};
@@ -18,16 +19,16 @@ const ROWS: &str = "37,449";
 
 const README: &str = "README.md";
 const WALK: &str = "docs/guide/fewer-allocations.md";
-/// Where the peers' figures stand.
+/// The page with the metrics of other tools.
 const ACCURACY: &str = "docs/guide/accuracy.md";
-/// A first look has no room for more.
+/// An introduction must be short.
 const README_LINES_MAX: usize = 200;
 
 fn page(name: &str) -> String {
     std::fs::read_to_string(e2e::repository().join(name)).unwrap()
 }
 
-/// A fenced block: what stands behind the fence, and its lines.
+/// A fenced block: the text after the fence, and its lines.
 struct Block {
     mark: String,
     text: String,
@@ -54,7 +55,7 @@ fn blocks(markdown: &str) -> Vec<Block> {
     blocks
 }
 
-/// A folder in which README's lines can be typed.
+/// A folder in which README's commands can be run.
 struct Shell {
     workshop: Workshop,
 }
@@ -69,13 +70,13 @@ impl Shell {
         Self { workshop }
     }
 
-    /// Runs a line as README means it, and gives what it printed.
+    /// Runs a line as README means it, and returns its output.
     fn run(&self, line: &str) -> String {
         let typed = line.replace("cargo run --release -- ", "mallow ");
         match typed.as_str() {
-            // That is what runs this test.
+            // This test is part of it.
             "cargo xtask ci" => String::new(),
-            // The workshop stands in for that folder.
+            // The workshop replaces that folder.
             "cd programs/csv-aggregate" => String::new(),
             "cargo build --release" => self.build(),
             _ => {
@@ -83,7 +84,7 @@ impl Shell {
                     ["mallow ", "target/release/", "cc "].iter().any(|start| typed.starts_with(start));
                 assert!(is_known, "this test does not know how to run `{line}`");
                 let finished = self.shell(&typed);
-                // A check that finds something ends with 1, which is what README shows.
+                // A check that finds something exits with 1, which is what README shows.
                 let finds = typed.starts_with("mallow check ");
                 let Finished { stdout, stderr, .. } =
                     if finds { finished.ended(Exit::Status(1)) } else { finished.well() };
@@ -100,7 +101,7 @@ impl Shell {
         )
     }
 
-    /// Builds the CSV programs outside of the repository, and puts them where README expects them.
+    /// Builds the CSV programs outside of the repository, and links them where README expects them.
     fn build(&self) -> String {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("csv-aggregate");
         let mut cargo = Command::new(env!("CARGO"));
@@ -111,7 +112,7 @@ impl Shell {
     }
 }
 
-/// Runs every command of a page, and gives each block of output with what its command printed.
+/// Runs every command of a page, and returns each block of output with what its command printed.
 fn observed(shell: &Shell, name: &str) -> Vec<(Block, String)> {
     let mut printed = String::new();
     let mut pairs = Vec::new();
@@ -125,7 +126,7 @@ fn observed(shell: &Shell, name: &str) -> Vec<(Block, String)> {
     pairs
 }
 
-/// Words with times and rates taken out; blank lines and the width of columns, which follow from them, left out.
+/// Returns the words without times and rates; blank lines and the width of columns, which depend on them, are left out.
 fn masked(text: &str) -> Vec<String> {
     text.lines().filter(|line| !line.trim().is_empty()).map(masked_line).collect()
 }
@@ -149,7 +150,7 @@ fn masked_line(line: &str) -> String {
     kept.join(" ")
 }
 
-/// The first words of the lines that are not indented.
+/// Returns the first words of the lines that are not indented.
 fn labels(text: &str) -> Vec<&str> {
     let is_label = |line: &&str| line.starts_with(|c: char| !c.is_whitespace());
     text.lines().filter(is_label).filter_map(|line| line.split_whitespace().next()).collect()
@@ -185,7 +186,7 @@ fn every_command_of_the_walk_prints_what_it_shows() {
     assert!(drawn == shown, "the flame graph that is shown is not what its command draws");
 }
 
-/// Holds each block of output against what its command prints. Gives them, and how many were compared word for word.
+/// Compares each block of output with what its command prints. Returns them, and how many were compared word for word.
 fn held(shell: &Shell, name: &str) -> (Vec<(Block, String)>, usize) {
     let pairs = observed(shell, name);
     let mut compared = 0;
@@ -204,7 +205,7 @@ fn held(shell: &Shell, name: &str) -> (Vec<(Block, String)>, usize) {
     (pairs, compared)
 }
 
-/// What is said around the blocks is what the blocks show.
+/// Asserts that the prose around the blocks has the metrics of the blocks.
 fn prose_has_the_metrics(shell: &Shell, pairs: &[(Block, String)]) {
     let allocations = |printed: &str| {
         let line = printed.lines().find(|line| line.starts_with("allocations ")).unwrap();
@@ -226,7 +227,7 @@ fn prose_has_the_metrics(shell: &Shell, pairs: &[(Block, String)]) {
     assert_eq!((csv.lines().count() - heading_lines).to_string(), ROWS.replace(',', ""));
 }
 
-/// A hazard program, built, and the row of the table of peers that speaks of it.
+/// A hazard program, built, and its row in the table of other tools.
 struct Peers {
     workshop: Workshop,
     program: PathBuf,
@@ -254,7 +255,7 @@ impl Peers {
         assert!(cell.starts_with(start), "the table says `{cell}` where `{start}` was measured");
     }
 
-    /// Totals and the number of processes, as mallow counts them.
+    /// Returns totals and the number of processes, as mallow counts them.
     fn mallow(&self) -> (Value, usize) {
         let trace = self.workshop.file("trace.mallow");
         let mut record = run::mallow();
@@ -263,7 +264,7 @@ impl Peers {
         (report["totals"].clone(), report["processes"].as_array().unwrap().len())
     }
 
-    /// Calls and leaked bytes, as heaptrack prints them; its own block is among the calls.
+    /// Returns calls and leaked bytes, as heaptrack prints them; its own block is among the calls.
     fn heaptrack(&self) -> (String, String) {
         let mut heaptrack = run::command("heaptrack");
         heaptrack.arg("-o").arg(self.workshop.file("peer")).arg(&self.program);
@@ -279,7 +280,7 @@ impl Peers {
         (behind("calls to allocation functions: "), behind("total memory leaked: "))
     }
 
-    /// What DHAT says of each process.
+    /// Runs DHAT on each process.
     fn dhat(&self, more: &[&str]) -> Finished {
         let mut valgrind = run::command("valgrind");
         valgrind
@@ -289,7 +290,7 @@ impl Peers {
     }
 }
 
-/// Blocks in the lines of this label, least first.
+/// Returns the blocks in the lines of this label, in ascending order.
 fn dhat_blocks(finished: &Finished, label: &str) -> Vec<u64> {
     let lines = finished.stderr.lines().filter(|line| line.contains(label));
     let mut blocks: Vec<u64> = lines
@@ -339,7 +340,7 @@ fn peers_miss_forked_children() {
 fn peers_miss_children_that_exec() {
     let peers = Peers::of("posix_spawn_child");
     assert_allocations_of_processes(&peers);
-    // Between the fork and the exec, a child speaks for its parent.
+    // Between the fork and the exec, a child's counts include its parent's.
     let alone = dhat_blocks(&peers.dhat(&[]).well(), "Total:");
     assert!(alone.iter().all(|blocks| *blocks == 3), "{alone:?}");
     let followed = dhat_blocks(&peers.dhat(&["--trace-children=yes"]).well(), "Total:");

@@ -1,12 +1,12 @@
-//! Names are looked up while a program runs, and are still those of the files that lie there when it has ended.
+//! Names are looked up while a program runs, and still belong to the files that exist when it has exited.
 
 use e2e::run;
 use e2e::{Session, Workshop};
 use std::fs;
 use std::process::Command;
 
-/// Loads a library, allocates in it, and waits until its names have been looked up. Then it puts another build in its place, or none
-/// when it is told a name that does not exist, or leaves it alone when it is told nothing.
+/// Loads a library, allocates in it, and waits until its names have been looked up. Then it replaces it by another
+/// build, or removes it if the argument is a name that does not exist, or leaves it unchanged without an argument.
 const PROGRAM: &str = r#"
 #include <dlfcn.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
 }
 "#;
 
-/// The function that `grow` calls has the name.
+/// Builds a library in which the function that `grow` calls has the name.
 fn library(workshop: &Workshop, file: &str, name: &str) -> String {
     let source = workshop.file(&format!("{name}.c"));
     let text = format!(
@@ -50,7 +50,7 @@ fn a_library_that_was_replaced_or_removed_while_the_program_ran_has_no_names() {
         library(&workshop, "other.so", "named_after");
         let other = other.map(|name| workshop.file(name).to_string_lossy().into_owned());
         let words: Vec<&str> = [program.as_str(), &first].into_iter().chain(other.as_deref()).collect();
-        // An empty name keeps no answers, so that the early ones are all there are.
+        // An empty name disables the cache, so that only the early results exist.
         for kept in ["", workshop.file("names").to_str().unwrap()] {
             library(&workshop, "first.so", "named_before");
             library(&workshop, "other.so", "named_after");

@@ -1,5 +1,5 @@
-//! The lines of a Python script against those of two tools that Python programmers know: tracemalloc's live blocks, memray's allocations; and what
-//! Python's own allocator hands out against what malloc would have been asked for.
+//! The lines of a Python script compared with two tools that Python programmers know: tracemalloc's live blocks,
+//! memray's allocations; and Python's own allocator compared with what malloc would have been asked for.
 
 use crate::scripts::{pythons, script};
 use e2e::session::{self, metric};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 const PYTHON: &str = "/usr/bin/python3";
 
-/// What one more digit of an integer takes.
+/// The bytes of one more digit of an integer.
 const SIZE_OF_A_DIGIT: u64 = 4;
 
 /// Count and bytes by line.
@@ -22,7 +22,7 @@ fn judged_by(workshop: &Workshop, more: &[&str]) -> Session {
     Session::new(workshop.path(), &[&[PYTHON, &path], more].concat()).env("PYTHONMALLOC", "malloc")
 }
 
-/// What a judge printed.
+/// Parses the output of such a tool.
 fn judged(text: &str) -> Lines {
     let of_line = |line: &str| {
         let mut numbers = line.split(' ').map(|word| word.parse().unwrap());
@@ -32,7 +32,7 @@ fn judged(text: &str) -> Lines {
     text.lines().map(of_line).collect()
 }
 
-/// What mallow has by the innermost line of the script, by two metrics.
+/// Returns mallow's counts by the innermost line of the script, by two metrics.
 fn recorded(workshop: &Workshop, [count, bytes]: [&str; 2]) -> Lines {
     let session = judged_by(workshop, &["none"]);
     let _ = session.record().well();
@@ -52,7 +52,7 @@ fn by_line(report: &Value, [count, bytes]: [&str; 2]) -> Lines {
     lines
 }
 
-/// The line that ends in a comment.
+/// Returns the line that ends with a comment.
 fn line_of(mark: &str) -> u64 {
     let source = fs::read_to_string(script("judged.py")).unwrap();
     let mut lines = (1..).zip(source.lines()).filter(|(_, line)| line.ends_with(&format!("  # {mark}")));
@@ -71,7 +71,7 @@ fn what_lives_is_what_tracemalloc_says_line_by_line() {
     }
 }
 
-/// `mallow record --python-objects`: allocations and bytes by the innermost line of the script, and the report.
+/// `mallow record --python-objects`: returns allocations and bytes by the innermost line of the script, and the report.
 fn with_objects(workshop: &Workshop, python: &str, more: &[&str]) -> (Lines, Value) {
     let trace = workshop.file("objects.mallow");
     let mut mallow = run::mallow();
@@ -101,13 +101,13 @@ fn objects_of_pythons_own_allocator_are_those_that_malloc_would_have() {
         let _ = session.record().well();
         let of_malloc = session.report(&["--sort", "bytes", "--limit", "1000000"]);
         let mut theirs = by_line(&of_malloc, ["allocations", "bytes"]);
-        // `object` keeps its subclasses by their addresses, and an address below 2^30, as 99 of 100 starts have it, is an integer of one digit less.
+        // `object` keeps its subclasses by their addresses, and an address below 2^30, as in 99 of 100 starts, is an integer with one digit less.
         let class = line_of("class");
         assert!(ours[&class].1.abs_diff(theirs[&class].1) <= SIZE_OF_A_DIGIT, "{ours:?} {theirs:?}");
         theirs.get_mut(&class).unwrap().1 = ours[&class].1;
         assert_eq!(ours, theirs);
         assert!(ours[&line_of("words")].0 >= 3000, "{ours:?}");
-        // The name of that allocator is a string of its own.
+        // The name of that allocator is an additional string.
         let whole = [&report, &of_malloc].map(|report| metric(&report["totals"], "allocations"));
         assert!(whole[1] - whole[0] <= 1, "{whole:?}");
     }
@@ -148,7 +148,7 @@ fn who_has_no_objects_to_record_is_told() {
     assert!(!chosen.contains("no process let"), "{chosen}");
 }
 
-/// memray's wheel, with stand-ins for what it prints with and describes types by.
+/// Returns memray's wheel, with stubs for the packages that it uses for output and for type descriptions.
 fn memray(workshop: &Workshop) -> PathBuf {
     let pinned: Value = serde_json::from_str(include_str!("memray/pinned.json")).unwrap();
     let judges = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
@@ -164,7 +164,7 @@ fn memray(workshop: &Workshop) -> PathBuf {
 
 #[test]
 fn what_is_taken_is_what_memray_says_line_by_line() {
-    /// It has itself called at each call, for which this Python makes a frame object.
+    /// memray is called back at each call, for which this Python creates a frame object.
     const ITS_OWN_BYTES: u64 = 72;
     let workshop = Workshop::new("judged-memray");
     let wheel = memray(&workshop);
@@ -173,7 +173,7 @@ fn what_is_taken_is_what_memray_says_line_by_line() {
     let session = judged_by(&workshop, &["memray", &file.to_string_lossy()]).env("PYTHONPATH", &folders);
     let theirs = judged(&session.bare().well().stdout);
     let ours = recorded(&workshop, ["allocations", "bytes"]);
-    // Each line with the calls of C functions that one of its runs makes, times its runs.
+    // Each line with the calls of C functions in one of its runs, times its runs.
     for (mark, calls) in [("range", 0), ("products", 0), ("words", 1000), ("buffers", 200), ("texts", 700)] {
         let line = line_of(mark);
         let (count, bytes) = ours[&line];

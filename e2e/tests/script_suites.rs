@@ -1,4 +1,4 @@
-//! Test suites of scripts have the same results under `record` as without: nothing that a program or its runtime does is changed.
+//! Test suites of scripts have the same results under `record` as without it: nothing that a program or its runtime does is changed.
 
 use crate::verified::every_python;
 use e2e::run::{self, Finished};
@@ -6,7 +6,7 @@ use e2e::{Session, Workshop};
 use std::fs;
 use std::process::Command;
 
-/// What each test came to, sorted, as `unittest -v` and its like print it: what is printed between a test's name and its end stands apart.
+/// Returns the result of each test, sorted, as `unittest -v` and similar tools print it: output between a test's name and its result is separate.
 fn outcomes(printed: &Finished) -> Vec<String> {
     const WORDS: [&str; 5] = ["ok", "FAIL", "ERROR", "skipped", "expected failure"];
     let all = format!("{}\n{}", printed.stdout, printed.stderr);
@@ -51,7 +51,7 @@ fn pythons_own_tests_come_to_what_they_do_without_mallow() {
     assert!(tried > 0, "no Python has its own tests: MALLOW_PYTHONS names one");
 }
 
-/// The figures of time in what a suite printed, which differ from run to run.
+/// Removes times from the output of a suite, which differ from run to run.
 fn without_times(text: &str) -> String {
     let is_time = |line: &&str| {
         let line = line.trim_start_matches(['#', ' ']);

@@ -1,4 +1,4 @@
-//! The lines of a script on every stack: against what its own source states, in every kind of frame.
+//! The lines of a script on every stack, compared with what its own source states, in every kind of frame.
 
 use e2e::run::{self, command};
 use e2e::session::metric;
@@ -7,17 +7,17 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Debian's, and whatever `MALLOW_PYTHONS` names, with colons between.
+/// Returns Debian's Pythons, and those of `MALLOW_PYTHONS`, separated by colons.
 pub(crate) fn pythons() -> Vec<String> {
     interpreters("/usr/bin/python3", "MALLOW_PYTHONS")
 }
 
-/// Debian's, and whatever `MALLOW_RUBIES` names, with colons between.
+/// Returns Debian's Rubies, and those of `MALLOW_RUBIES`, separated by colons.
 pub(crate) fn rubies() -> Vec<String> {
     interpreters("/usr/bin/ruby", "MALLOW_RUBIES")
 }
 
-/// Each Ruby, and Debian's with compiled code from the second call on.
+/// Returns each Ruby, and Debian's with code that is compiled from the second call on.
 fn rubies_and_compiled() -> Vec<Vec<String>> {
     let compiled = ["/usr/bin/ruby", "--yjit", "--yjit-call-threshold=2"].map(str::to_owned).to_vec();
     rubies().into_iter().map(|ruby| vec![ruby]).chain([compiled]).collect()
@@ -29,7 +29,7 @@ pub(crate) fn interpreters(own: &str, variable: &str) -> Vec<String> {
     std::iter::once(own.to_owned()).chain(named).collect()
 }
 
-/// A program of `programs/scripts`.
+/// Returns a program of `programs/scripts`.
 pub(crate) fn script(name: &str) -> String {
     repository().join("programs/scripts").join(name).to_string_lossy().into_owned()
 }
@@ -41,7 +41,7 @@ fn recorded(test: &str, words: &[&str]) -> (Workshop, Session) {
     (workshop, session)
 }
 
-/// Allocations and bytes by the innermost line of a script in a file.
+/// Returns allocations and bytes by the innermost line of a script in a file.
 fn by_line(report: &Value, file: &str) -> BTreeMap<u64, (u64, u64)> {
     let mut lines = BTreeMap::new();
     for site in report["sites"].as_array().unwrap() {
@@ -56,7 +56,7 @@ fn by_line(report: &Value, file: &str) -> BTreeMap<u64, (u64, u64)> {
     lines
 }
 
-/// The figures that comments at the ends of lines state: `# 3 x 1034`.
+/// Returns the metrics that comments at the ends of lines state: `# 3 x 1034`.
 fn stated(path: &str) -> BTreeMap<u64, (u64, u64)> {
     let text = fs::read_to_string(path).unwrap();
     let of_line = |(line, text): (u64, &str)| {
@@ -80,12 +80,12 @@ fn lines_in_every_kind_of_frame_have_what_the_source_states() {
         let mut found = by_line(&report, "/frames.py");
         found.retain(|line, _| stated.contains_key(line));
         assert_eq!(found, stated, "{python}");
-        // What is made at run time has no file, and a name for one.
+        // Code that is created at run time has no file, and a pseudo name for one.
         assert_eq!(by_line(&report, "<string>").get(&2), Some(&(3, 3 * 2033)), "{python}");
     }
 }
 
-/// How often each line of a file asked for a megabyte: what else it allocates is less.
+/// Returns how often each line of a file allocated a megabyte: its other allocations are smaller.
 fn megabytes_by_line(report: &Value, file: &str) -> BTreeMap<u64, u64> {
     let lines = by_line(report, file).into_iter().map(|(line, (_, bytes))| (line, bytes / 1_000_000));
     lines.filter(|(_, megabytes)| *megabytes > 0).collect()
@@ -106,7 +106,7 @@ fn lines_in_every_kind_of_frame_of_ruby_have_what_the_source_states() {
         let report = session.report(&["--sort", "bytes", "--limit", "2000"]);
         assert_eq!(report["warnings"], serde_json::json!([]), "{ruby:?}");
         let mut found = megabytes_by_line(&report, "/frames.rb");
-        // A thread has a stack of its own, made by the line that starts it.
+        // A thread has its own stack, which the line that starts it allocates.
         found.retain(|line, _| stated.contains_key(line));
         assert_eq!(found, stated, "{ruby:?}");
     }
@@ -144,8 +144,8 @@ fn code_at_addresses_that_were_used_before_is_code_of_its_own() {
     }
 }
 
-/// Of what is never freed, Ruby says the same: each text's bytes at the line that made it, in Active Support as well. The judge sees texts
-/// alone; what else a line made comes on top of them.
+/// Ruby reports the same for what is never freed: each string's bytes at the line that allocated it, in Active
+/// Support as well. It reports only strings; a line's other allocations come on top of them.
 #[test]
 fn ruby_says_the_same_of_the_lines_of_its_texts() {
     let workshop = Workshop::new("scripts-ruby-judged");
@@ -173,7 +173,7 @@ fn ruby_says_the_same_of_the_lines_of_its_texts() {
     }
 }
 
-/// A program whose peak is made by a line of its own.
+/// A program whose peak is caused by one line.
 const KEEPS: &str = "\
 import json
 
@@ -287,7 +287,7 @@ fn other_tools_get_the_lines_of_a_script_too() {
     assert!(frame["file"].as_str().unwrap().ends_with("/app.py") && frame["line"] == 6, "{frame}");
 }
 
-/// One allocation more in a line that others call: a script's line that is new, and no file of the interpreter's.
+/// One more allocation in a line that others call: the diff names a new line of the script, and no file of the interpreter's.
 #[test]
 fn a_diff_names_the_line_that_is_new() {
     let workshop = Workshop::new("scripts-diff");
@@ -316,7 +316,7 @@ fn a_module_that_only_looks_like_a_runtime_is_said_to_be_unread() {
     is_said_of("const int ruby_api_version[3] = {2, 7, 0};", ruby);
 }
 
-/// A program that loads Ruby when it runs: where threads have its words nobody knows.
+/// A program that loads Ruby while it runs: the location of its thread-local data is not known.
 #[test]
 fn a_ruby_that_comes_later_is_said_to_be_unread() {
     let work = "void *ruby = dlopen(\"libruby-3.1.so.3.1\", RTLD_NOW); ((void (*)(void))dlsym(ruby, \"ruby_init\"))();";
@@ -324,7 +324,7 @@ fn a_ruby_that_comes_later_is_said_to_be_unread() {
     is_said_of_program("", work, said);
 }
 
-/// Of a program that defines something.
+/// Compiles a program that contains a definition, and checks the message.
 fn is_said_of(definition: &str, said: &str) {
     is_said_of_program(definition, "free(malloc(100));", said);
 }

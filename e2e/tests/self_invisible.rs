@@ -5,7 +5,7 @@ use e2e::session::metric;
 use e2e::{Session, Workshop, run};
 use serde_json::Value;
 
-/// Records and counts a program of one text; its output must be the same as without mallow.
+/// Records and counts a program of one source; its output must be the same as without mallow.
 fn totals_of(name: &str, text: &str) -> Value {
     let workshop = Workshop::new(name);
     let program = build_text(workshop.path(), name, text);
@@ -50,7 +50,7 @@ fn true_allocates_what_valgrind_says() {
     assert_eq!(total.replace(',', ""), expected);
 }
 
-/// A program that takes over from a `vfork` child leaves its parent what was mapped on the way.
+/// A `vfork` child that executes a program leaves what it mapped to its parent.
 #[test]
 fn who_starts_others_by_vfork_does_not_grow() {
     let workshop = Workshop::new("vfork-grows");
@@ -123,7 +123,7 @@ fn the_program_has_no_descriptor_of_ours() {
     assert_eq!(session.stat().0.well().stdout, bare);
 }
 
-/// Says what a library that works behind the scenes might leave changed.
+/// Prints what a preloaded library might leave changed.
 const STATE: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -203,7 +203,7 @@ fn errno_dlerror_and_signals_are_untouched() {
     assert_eq!(session.stat().0.well().stdout, bare);
 }
 
-/// `nohup mallow record app` is to be `nohup app`.
+/// `nohup mallow record app` must behave like `nohup app`.
 #[test]
 fn signals_that_are_ignored_stay_so() {
     let workshop = Workshop::new("ignored");
@@ -231,7 +231,7 @@ fn a_child_that_outlives_its_parent_does_not_keep_mallow_from_ending_right() {
     assert_eq!(session.report(&[])["complete"], true);
 }
 
-/// A limit too low for the shared memory: the program is not recorded, and sees nothing of it.
+/// The limit is too low for the shared memory: the program is not recorded, and does not notice.
 #[test]
 fn a_limit_on_files_kills_nobody() {
     let workshop = Workshop::new("file-limit");
@@ -243,8 +243,8 @@ fn a_limit_on_files_kills_nobody() {
     assert_eq!(session.stat().0.well().stdout, bare);
 }
 
-/// More threads alive than there are channels. Their calls are counted as lost, and cost no wait: each of them used to wait
-/// for seconds.
+/// More live threads than there are channels. Their calls are counted as lost, and do not wait: each of them used to
+/// wait for seconds.
 #[test]
 fn threads_beyond_the_table_are_counted_and_do_not_wait() {
     const THREADS: u64 = 4200;
@@ -259,12 +259,12 @@ fn threads_beyond_the_table_are_counted_and_do_not_wait() {
     assert!((10 * 4000..10 * THREADS).contains(&recorded_calls), "{recorded_calls}\n{recorded}");
     let lost: u64 = recorded.stderr.lines().filter_map(lost_events).sum();
     let missing = 2 * (10 * THREADS - recorded_calls);
-    // libc may free a block of another thread's in one that is not recorded.
+    // libc may free a block of another thread in one that is not recorded.
     let unrecorded_threads = THREADS - recorded_calls / 10;
     assert!((missing..=missing + unrecorded_threads).contains(&lost), "{lost} and {missing}\n{recorded}");
 }
 
-/// The number in `… 123 events were not recorded …`.
+/// Returns the number in `… 123 events were not recorded …`.
 fn lost_events(line: &str) -> Option<u64> {
     let before = line.split(" events were not recorded").next().filter(|before| before.len() < line.len())?;
     before.split_whitespace().last()?.replace(',', "").parse().ok()

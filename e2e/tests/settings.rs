@@ -1,4 +1,4 @@
-//! What flags are when nobody types them: variables, the project's file, the user's file, in this order; paths and links in what is shown.
+//! Defaults of flags: variables, the project's file, the user's file, in this order; paths and links in the output.
 
 use e2e::Workshop;
 use e2e::run::{self, Exit, Finished};
@@ -14,7 +14,7 @@ const SOURCE: &str = "#include <stdlib.h>\n\
       return kept[99] == 0;\n\
     }\n";
 
-/// A project whose program lies in `src`, with a trace of it.
+/// Creates a project whose program is in `src`, with a trace of it.
 fn project(name: &str) -> Workshop {
     let workshop = Workshop::new(name);
     std::fs::create_dir_all(workshop.file("src")).unwrap();
@@ -57,7 +57,7 @@ fn files_and_variables_set_what_is_not_typed() {
     assert_eq!(document["schema"], "mallow.config/1");
     let rows = document["flags"].as_array().unwrap();
     assert_eq!(rows.iter().find(|row| row["flag"] == "top").unwrap()["value"], "2");
-    // They hold, and what is typed comes before them.
+    // They take effect, and the command line takes precedence.
     assert!(mallow(&workshop, "report a.mallow", &[]).well().stdout.contains("\x1b[1m"));
     assert!(!mallow(&workshop, "report a.mallow --color never", &[]).well().stdout.contains('\x1b'));
     let page = mallow(&workshop, "report a.mallow --metric bytes --color never", &[("MALLOW_TOP", "1")])
@@ -80,7 +80,7 @@ fn slips_are_told_and_a_project_starts_nothing() {
         place.display()
     );
     assert_eq!(told, expected);
-    // Where a status is passed on, it is none that the program might have meant.
+    // A command that passes on a status must not use one that the program might have used.
     let _ = mallow(&workshop, "record ./app", &[]).ended(Exit::Status(125));
     std::fs::remove_file(place).unwrap();
     std::fs::write(workshop.file("mallow.toml"), "[defaults]\npager = \"touch evil\"\n").unwrap();
@@ -113,7 +113,7 @@ fn places_of_sources_here_have_their_paths_and_can_be_links() {
     assert!(!std::fs::read_to_string(workshop.file("out")).unwrap().contains('\x1b'));
     let none = [("FORCE_HYPERLINK", "1"), ("NO_COLOR", "1")];
     assert_eq!(page(report, &none), plain);
-    // One that has gone, or lies elsewhere, is shown as before.
+    // A file that is gone, or is elsewhere, is shown as before.
     std::fs::rename(workshop.file("src"), workshop.file("gone")).unwrap();
     assert!(page(report, &[]).contains("keep (keep.c:4)"));
     // In a document, paths are those that the compiler wrote.

@@ -1,7 +1,8 @@
-//! A signal handler that allocates at any instruction of the recorder: every count, byte and stack is right. In every run at
-//! some of them, in the long suite at all.
+//! A signal handler that allocates at any instruction of the recorder: every count, byte and stack is right. Every
+//! run tests some instructions, the long suite all of them.
 //!
-//! `programs/hazards/single_step.c` says how it strikes. Its metrics follow from the rounds that it prints.
+//! `programs/hazards/single_step.c` explains how the signal is raised. Its metrics follow from the rounds that it
+//! prints.
 
 use e2e::session::{Session, json, metric};
 use e2e::{Exit, Workshop, run, stacks};
@@ -33,7 +34,7 @@ fn built(workshop: &Workshop, libs: &[&str]) -> PathBuf {
     program
 }
 
-/// What the program printed: how many rounds there were, how many strikes, and how many blocks filled the ring.
+/// Returns what the program printed: the number of rounds, of signals, and of blocks that filled the ring.
 fn printed(text: &str) -> [u64; 3] {
     let metric = |name: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the program prints it");
@@ -42,12 +43,12 @@ fn printed(text: &str) -> [u64; 3] {
     ["rounds ", "struck ", "filled "].map(metric)
 }
 
-/// Calls and bytes of the program's own functions that a report holds against them.
+/// Expected calls and bytes of the program's own functions.
 struct Expected {
     function: &'static str,
     allocations: u64,
     bytes: u64,
-    /// Each of its stacks leads through these, from the innermost out.
+    /// Each of its stacks contains these, from the innermost out.
     through: &'static [&'static str],
 }
 
@@ -67,7 +68,7 @@ fn of_operation(operation: &str, [rounds, struck, filled]: [u64; 3]) -> Vec<Expe
         let (allocations, bytes) = (filled, 8 * filled);
         expected.push(Expected { function: "filler", allocations, bytes, through: &["main"] });
     }
-    // A strike allocates and reallocates, and stands on the stack of what it interrupted.
+    // A signal allocates and reallocates, and is on the stack of what it interrupted.
     expected.push(Expected {
         function: "struck",
         allocations: 2 * struck,
@@ -104,13 +105,13 @@ fn differences(report: &Value, expected: &[Expected], own: &Path) -> Vec<String>
     differences
 }
 
-/// Where the first ring's head and tail lie in the shared memory, and how long it is.
+/// Returns the positions of the first ring's head and tail in the shared memory, and its length.
 fn ring_words() -> [String; 3] {
     let [head, tail] = [offset_of!(Channel, head), offset_of!(Channel, tail)].map(|at| CHANNELS_OFFSET + at);
     [head, tail, RING_WORDS].map(|metric| metric.to_string())
 }
 
-/// Strikes at every `stride`th instruction of an operation, on each stack, recorded and counted.
+/// Raises the signal at every `stride`th instruction of an operation, on each stack, recorded and counted.
 fn every_count_byte_and_stack_is_right(operation: &str, stride: u64) {
     with_libraries(operation, stride, &[]);
 }
@@ -140,7 +141,7 @@ fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
         let report = session.report(&[]);
         assert_eq!(report["complete"], true, "{recorded}");
         let mut found = differences(&report, &of_operation(operation, metrics), workshop.path());
-        // A thread's own block is libc's, and lives on.
+        // A thread's own block is libc's, and stays live.
         let has_thread = ["thread", "full"].contains(&operation);
         let totals = &report["totals"];
         if metric(totals, "allocations") != metric(totals, "frees") + u64::from(has_thread) {
@@ -149,7 +150,7 @@ fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
         assert!(struck >= 8, "only {struck} strikes\n{recorded}");
         assert!(found.is_empty(), "{operation} on {stack}: {}\n{recorded}", found.join("\n"));
 
-        // What libc makes for its threads is its own affair, and the same each time.
+        // What libc allocates for its threads is not stated, but the same each time.
         let of_libc = beyond(&report["totals"], &of_operation(operation, metrics));
         assert!(has_thread || of_libc == (0, 0), "{operation} on {stack}: {of_libc:?}");
         // Counting has no ring that could be full, and no thread that wakes mallow.
@@ -161,8 +162,8 @@ fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
     }
 }
 
-/// Strikes at instructions of a region's begin and end. A strike there falls into the region or beside it; a region around all
-/// rounds holds every one.
+/// Raises the signal at instructions of a region's begin and end. Each is inside or outside of that region; a region
+/// around all rounds contains all of them.
 fn every_mark_is_right(stride: u64) {
     let workshop = Workshop::new("step-mark");
     let program = built(&workshop, &[]);
@@ -193,8 +194,8 @@ fn every_mark_is_right(stride: u64) {
     }
 }
 
-/// A handler that leaves a forked child's first call by a jump, at any instruction, leaves no lock behind: a thread that starts
-/// afterwards is recorded.
+/// A handler that leaves a forked child's first call by a jump, at any instruction, leaves no lock behind: a thread
+/// that starts afterwards is recorded.
 fn no_jump_leaves_a_lock(stride: u64) {
     let workshop = Workshop::new("step-jump");
     let program = built(&workshop, &[]).to_string_lossy().into_owned();
@@ -207,7 +208,7 @@ fn no_jump_leaves_a_lock(stride: u64) {
     assert!(found.is_empty(), "{}\n{recorded}", found.join("\n"));
 }
 
-/// Calls and bytes of a process beyond those that are expected of its own functions.
+/// Returns calls and bytes of a process beyond those that are expected of its own functions.
 fn beyond(totals: &Value, expected: &[Expected]) -> (i64, i64) {
     let sum = |of: fn(&Expected) -> u64| expected.iter().map(of).sum::<u64>() as i64;
     let [calls, bytes] = ["allocations", "bytes"].map(|name| metric(totals, name) as i64);

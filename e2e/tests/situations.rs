@@ -1,4 +1,4 @@
-//! Situations in which a recorder is in the way: small stacks, deep ones, odd outputs and folders, allocators of the program's own.
+//! Situations that are difficult for a recorder: small stacks, deep ones, unusual outputs and folders, allocators of the program's own.
 
 use e2e::program::{Program, build_text};
 use e2e::run::{self, Exit, Finished};
@@ -10,7 +10,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Builds a program of `programs/hazards` that has no metrics beside it.
+/// Builds a program of `programs/hazards` that has no file of metrics.
 fn built(workshop: &Workshop, name: &str) -> String {
     let source = e2e::repository().join("programs/hazards").join(format!("{name}.c"));
     let program = workshop.file(name);
@@ -20,7 +20,7 @@ fn built(workshop: &Workshop, name: &str) -> String {
     program.to_string_lossy().into_owned()
 }
 
-/// `NAME VALUE` lines.
+/// Parses lines of `NAME VALUE`.
 fn metrics(finished: &Finished) -> Vec<(String, u64)> {
     let lines = finished.stdout.lines().filter_map(|line| line.split_once(' '));
     lines.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
@@ -46,7 +46,7 @@ fn a_call_takes_less_than_a_kibibyte_of_its_callers_stack() {
     }
 }
 
-/// Whose addresses all change with each unload has the stacks of the program's own code 500 times: 99 kB.
+/// A plug-in whose addresses all change with each unload has the stacks of the program's own code only once, not 500 times: 99 kB.
 #[test]
 fn code_that_stays_keeps_its_stacks_while_a_plug_in_comes_and_goes() {
     let workshop = Workshop::new("plugins");
@@ -57,7 +57,7 @@ fn code_that_stays_keeps_its_stacks_while_a_plug_in_comes_and_goes() {
     assert!(trace_bytes < 30_000, "the trace has {trace_bytes} bytes");
 }
 
-/// Libraries whose names may be wrong are said to be so: those that found no place in the list, and all where unloads are too many.
+/// Libraries whose names may be wrong are reported: those that were not in the list because it was full, and all if there are too many unloads.
 #[test]
 fn names_that_may_be_another_librarys_are_said_to_be() {
     let full = "its list of modules was full";
@@ -66,7 +66,7 @@ fn names_that_may_be_another_librarys_are_said_to_be() {
         [("module_log", "1300", full), ("library_cycles", "32766", ""), ("library_cycles", "33000", wrapped)]
     {
         let workshop = Workshop::new(name);
-        // With its libraries, which the other one takes too.
+        // With its libraries, which the other program uses too.
         let _ = Program::load("library_cycles").build(workshop.path(), &Value::Null);
         let program = if name == "module_log" { built(&workshop, name) } else { format!("./{name}") };
         let session = Session::new(workshop.path(), &[&program, argument]);
@@ -90,7 +90,7 @@ fn deep_stacks_by_chance_are_whole_and_cost_no_event() {
     assert_eq!(report["complete"], true);
 }
 
-/// As a person would name them; nothing of it is the recording's to remove.
+/// Names as a user would type them; the recording must not remove these files.
 #[test]
 fn outputs_that_are_no_files_are_refused_and_left_alone() {
     let workshop = Workshop::new("outputs");
@@ -125,7 +125,7 @@ fn a_temporary_folder_with_a_blank_or_a_colon_does_no_harm() {
     }
 }
 
-/// Where something is not as the recorder believes it always is, it is the recording that ends.
+/// If an assumption of the recorder is violated, it is the recording that ends.
 #[test]
 fn a_fault_of_the_recorder_ends_the_recording_and_not_the_program() {
     let workshop = Workshop::new("scribbler");
@@ -142,7 +142,7 @@ fn a_fault_of_the_recorder_ends_the_recording_and_not_the_program() {
     assert_eq!(["allocations", "frees"].map(|name| metric(&report["totals"], name)), [101, 100]);
 }
 
-/// Its calls never come to a preloaded library: nothing was seen, and that is said, then and whenever the trace is read.
+/// Its calls never reach a preloaded library: nothing was seen, and this is reported, then and whenever the trace is read.
 #[test]
 fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     let workshop = Workshop::new("own-malloc");
@@ -164,7 +164,7 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
 }
 
-/// One process after another: of those that have ended mallow keeps metrics, and no more.
+/// One process after another: mallow keeps only the metrics of those that have exited.
 #[test]
 fn hundreds_of_short_processes_cost_mallow_little_memory() {
     const PROCESSES: u64 = 400;
@@ -193,8 +193,9 @@ fn hundreds_of_short_processes_cost_mallow_little_memory() {
     assert_eq!(totals, [PROCESSES * 1_000, PROCESSES * 500]);
 }
 
-/// Times are those of the program's own clock, from its first allocation on, and while it does little each event has its own. What the
-/// program was kept from running between two allocations may fall outside of the first and the last one.
+/// Times are those of the program's own clock, from its first allocation on, and while it does little each event has
+/// its own. Time in which the program was not running between two allocations may be before the first or after the
+/// last one.
 #[test]
 fn times_are_the_programs_own() {
     const ERROR_US: u64 = 500;
@@ -230,7 +231,7 @@ fn times_are_the_programs_own() {
     }
 }
 
-/// The site of a function that allocates.
+/// Returns the site of a function that allocates.
 fn site_of(report: &Value, function: &str) -> Value {
     let mut rows = report["sites"].as_array().unwrap().iter();
     rows.find(|row| row["frames"][0]["function"] == function).unwrap().clone()

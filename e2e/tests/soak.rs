@@ -1,5 +1,6 @@
-//! `mallow soak` of servers whose truth is known. All of them are in `cargo xtask soak-record`, which the long suite runs; here
-//! are those that stand for a kind of verdict or of server, and of these every run leaves the slow ones to the long suite.
+//! `mallow soak` of servers with known results. All of them are in `cargo xtask soak-record`, which the long suite
+//! runs; here are those that represent a kind of verdict or of server. The slow ones of these run only in the long
+//! suite.
 
 use e2e::run::{self, Exit, Finished};
 use e2e::soak::Mode;
@@ -10,7 +11,7 @@ fn mode(server: &str, name: &str) -> &'static Mode {
     e2e::soak::mode(Path::new(env!("CARGO_TARGET_TMPDIR")), server, name)
 }
 
-/// The verdict is right, and so are its metrics, its line and its exit code.
+/// Asserts that the verdict is right, and so are its metrics, its line and its exit code.
 #[track_caller]
 fn is_told(server: &str, name: &str) -> Finished {
     let mode = mode(server, name);
@@ -20,8 +21,8 @@ fn is_told(server: &str, name: &str) -> Finished {
     finished
 }
 
-/// The class that grows on the managed heap is named first, with who holds it, where it was made if that is known, and something on the way from
-/// a root to one of them.
+/// Asserts that the class that grows on the managed heap is named first, with its holder, the line that allocated it
+/// if that is known, and something on the path from a root to one of its objects.
 #[track_caller]
 fn names_the_class(finished: &Finished, [class, holder]: [&str; 2], site: Option<&str>, on_the_way: &str) {
     let managed = &e2e::session::json(&finished.stdout)["managed"];
@@ -88,7 +89,7 @@ fn the_experiment_of_the_report_is_no_leak_and_one_line_makes_it_one() {
     assert_eq!(without, plain, "the two differ by one line");
 }
 
-/// The server of the report has no page at `/`, and its script asks for that.
+/// The server of the report has no page at `/`, and its script requests that.
 #[test]
 fn the_workflow_of_the_report_is_one_command() {
     let mode = mode("hello", "hello");
@@ -145,7 +146,7 @@ fn buffers_that_a_node_script_keeps_are_named_with_their_function() {
 fn a_leak_in_ruby_is_found() {
     let finished = is_told("ruby", "leak");
     names_the_class(&finished, ["String", "Array"], Some("ruby/server.rb:16"), "Class Object");
-    // Its text is longer than what lies in the object itself, so it comes from malloc.
+    // Its text is longer than what fits into the object itself, so it comes from malloc.
     let first = &e2e::session::json(&finished.stdout)["stacks"][0];
     let of_script = first["frames"].as_array().unwrap().iter().find(|frame| frame["language"] == "ruby");
     let line = of_script.map(|frame| (&frame["function"], &frame["line"]));
@@ -165,7 +166,8 @@ fn a_leak_in_java_is_found_in_its_own_heap() {
     names_the_class(&finished, ["java.lang.String", "java.lang.Object[]"], None, ".HISTORY");
 }
 
-/// It is told which series was looked at and how closely, and where to look; 4 bytes would be the sight of a heap that it does not use.
+/// Asserts that the report names the series that was judged, the detection limit, and where to look; 4 bytes would be
+/// the limit of a heap that the server does not use.
 #[track_caller]
 fn is_judged_by_resident_memory(server: &str, name: &str, who: (&str, &str, &str)) {
     let (holder, recognised, tool) = who;

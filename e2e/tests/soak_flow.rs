@@ -1,4 +1,4 @@
-//! `mallow soak --flow`: a server that refuses whoever is not logged in.
+//! `mallow soak --flow`: a server that refuses requests without a login.
 
 use e2e::soak::{free_port, sources};
 use e2e::{Exit, Finished, Workshop, run};
@@ -17,7 +17,7 @@ fn login_toml() -> String {
     sources().join("python/login.toml").display().to_string()
 }
 
-/// `mallow soak` of `login.py` in a mode, with this flow.
+/// Runs `mallow soak` on `login.py` in a mode, with this flow.
 fn soak(mode: &str, flow: &str, more: &[&str]) -> Finished {
     let port = free_port().to_string();
     let url = format!("http://127.0.0.1:{port}/");
@@ -27,7 +27,7 @@ fn soak(mode: &str, flow: &str, more: &[&str]) -> Finished {
 
 const SHORT: [&str; 9] = ["-c", "4", "--iterations", "3", "--requests", "300", "--no-extend", "--idle", "0s"];
 
-/// A server of the test's own, so that it can be asked when the soak is over.
+/// A server of the test's own, so that it can be queried after the soak.
 struct Running(Child, u16);
 
 impl Running {
@@ -68,7 +68,7 @@ fn users_log_in_and_out_and_nobody_is_refused() {
         run::finish(run::mallow().args(["soak", "--flow", &login_toml(), "--url", &url]).args(&short));
     let report = e2e::session::json(&finished.stdout);
     let stats = server.stats();
-    // Of 900 requests every third is a login; a user may have been cut in the midst.
+    // Of 900 requests every third is a login; a user may have been stopped in the middle of a pass.
     let (logins, open) = (stats["logins"].as_u64().unwrap(), stats["open"].as_u64().unwrap());
     assert!((298..=304).contains(&logins) && open <= 4, "{stats}\n{finished}");
     assert_eq!(stats["refused"], 0, "{stats}\n{finished}");

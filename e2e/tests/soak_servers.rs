@@ -1,4 +1,4 @@
-//! Servers and inputs that no soak can be made of: a sentence, the exit code, and nothing left running.
+//! Servers and inputs that cannot be soaked: a sentence, the exit code, and no process left running.
 
 use e2e::soak::{Mode, free_port};
 use e2e::{Exit, Finished, Workshop, run};
@@ -13,7 +13,7 @@ fn mode(name: &str) -> &'static Mode {
     e2e::soak::mode(Path::new(env!("CARGO_TARGET_TMPDIR")), "rust", name)
 }
 
-/// Processes whose command line holds this word.
+/// Returns the processes whose command line contains this word.
 fn running(word: &str) -> Vec<String> {
     let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok).map(|entry| entry.path());
     let lines = processes.filter_map(|path| {
@@ -24,13 +24,13 @@ fn running(word: &str) -> Vec<String> {
     lines.filter(|line| line.contains(word) && !line.starts_with(&own)).collect()
 }
 
-/// `mallow soak` at this port.
+/// Runs `mallow soak` at this port.
 fn soak(port: u16, more: &[&str], server: &[&str]) -> Finished {
     let url = format!("http://127.0.0.1:{port}/");
     run::finish(run::mallow().args(["soak", "--url", &url]).args(more).arg("--").args(server))
 }
 
-/// It is refused in one sentence, with everything that `parts` names, and without a verdict.
+/// Asserts that it is refused in one sentence, with everything that `parts` names, and without a verdict.
 #[track_caller]
 fn is_refused(finished: Finished, parts: &[&str]) {
     let finished = finished.ended(Exit::Status(2));
@@ -85,7 +85,7 @@ fn a_server_that_dies_half_way_proves_nothing() {
     assert_eq!(running("soak-server --mode dies"), [] as [&str; 0]);
 }
 
-/// `--max-time` is an end, whatever is under way then.
+/// `--max-time` ends a soak, even if requests are in flight.
 #[test]
 fn a_server_that_takes_its_time_is_not_waited_for() {
     let (port, workshop) = (free_port(), Workshop::new("soak-slow"));
@@ -106,15 +106,16 @@ fn a_server_that_takes_its_time_is_not_waited_for() {
         let finished = run::finish(mallow.arg("--").args(server)).ended(Exit::Status(3));
         assert!(started.elapsed() < Duration::from_secs(20), "{:?}\n{finished}", started.elapsed());
         assert_eq!(running(&word), [] as [&str; 0], "{finished}");
-        // It was at rest before it was asked, and never again: what it does behind an end that it was not waited for is no growth at rest.
+        // It was idle before its first request, and never again. The soak does not wait for it at the end, so what it
+        // does then does not count as growth while idle.
         assert!(finished.stdout.starts_with("INCONCLUSIVE"), "{finished}");
         let rows = finished.stderr.lines().filter(|line| line.contains(" idle "));
         assert_eq!(rows.count(), 1, "{finished}");
     }
 }
 
-/// The C library changes the user of all threads, and ends a process in which that does not go alike: a thread of ours has not the rights that another
-/// one has kept.
+/// The C library changes the user of all threads, and aborts a process if the results differ: mallow's thread does
+/// not have the capabilities that another thread has kept.
 #[test]
 fn a_server_that_keeps_rights_while_its_user_changes_goes_on() {
     let port = free_port();

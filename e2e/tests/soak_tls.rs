@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A folder with `cert.pem`, which is for `localhost` and signed by itself, its `key.pem`, and both as `both.pem`.
+/// Creates a folder with `cert.pem`, which is self-signed and for `localhost`, its `key.pem`, and both as `both.pem`.
 fn with_certificate(name: &str) -> Workshop {
     let workshop = Workshop::new(name);
     let (cert, key) = (workshop.file("cert.pem"), workshop.file("key.pem"));
@@ -19,7 +19,7 @@ fn with_certificate(name: &str) -> Workshop {
     workshop
 }
 
-/// An nginx that offers both protocols, as a command.
+/// Returns the command of an nginx that offers both protocols.
 fn nginx(workshop: &Workshop, port: u16) -> Vec<String> {
     let folder = workshop.path().display().to_string();
     let user = if is_root() { "user root;\n" } else { "" };
@@ -38,7 +38,7 @@ fn nginx(workshop: &Workshop, port: u16) -> Vec<String> {
     ["/usr/sbin/nginx", "-p", &folder, "-c", "nginx.conf", "-e", "error.log"].map(str::to_owned).to_vec()
 }
 
-/// Started by root, its worker would be somebody who may not look into the folder.
+/// If it is started by root, its worker is another user, who must not read the folder.
 fn is_root() -> bool {
     run::finish(run::command("id").arg("-u")).well().stdout.trim() == "0"
 }
@@ -53,14 +53,14 @@ fn of_programs(server: &str, name: &str) -> Mode {
     modes.into_iter().find(|mode| mode.server == server && mode.name == name).unwrap()
 }
 
-/// A server of `programs/soak` with TLS.
+/// Returns the command of a server of `programs/soak` with TLS.
 fn command(mode: &Mode, both: PathBuf, port: u16) -> Vec<String> {
     let mut command = mode.command.clone();
     command.extend(["--tls".to_owned(), both.display().to_string(), "--port".to_owned(), port.to_string()]);
     command
 }
 
-/// Every request was answered.
+/// Asserts that every request was answered.
 #[track_caller]
 fn all_answered(report: &Value, finished: &Finished) {
     let loads = report["samples"].as_array().unwrap().iter().filter_map(|sample| sample["load"].as_object());

@@ -1,4 +1,4 @@
-//! `mallow stat` counts without a collector; its figures are those of `mallow record`.
+//! `mallow stat` counts without a collector; its metrics equal those of `mallow record`.
 
 use e2e::program::{Program, build_text};
 use e2e::run;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// Sums are exact whatever the threads do; the peak is as near to the truth as it says.
+/// Sums are exact whatever the threads do; the error of the peak is within its reported bound.
 #[test]
 fn stat_of_busy_threads_is_exact_but_for_a_peak_within_its_bound() {
     let workshop = Workshop::new("stat-threads");
@@ -37,11 +37,12 @@ fn stat_of_busy_threads_is_exact_but_for_a_peak_within_its_bound() {
     let (error, peak) = (metric(run, "peak_error_bytes"), metric(&recorded["totals"], "peak_bytes"));
     assert!(error > 0 && error <= peak / 1000, "{error} of {peak}");
     let off = metric(&run["totals"], "peak_bytes").abs_diff(peak);
-    // Churn of the threads that are not at the barrier yet moves the true peak from run to run.
+    // Churn of the threads that are not at the barrier yet changes the true peak from run to run.
     assert!(off <= error + 4 * 150, "{off} bytes off, {error} are admitted");
 }
 
-/// Of an allocator whose blocks lie closer than glibc's none is taken for its neighbour, though both have the same library under them.
+/// An allocator whose blocks are closer together than glibc's: none is confused with its neighbour, though both
+/// allocators are used through the same library.
 #[test]
 fn blocks_that_lie_close_are_told_apart() {
     let workshop = Workshop::new("stat-close-blocks");
@@ -53,7 +54,7 @@ fn blocks_that_lie_close_are_told_apart() {
     assert_eq!(counted["runs"][0]["totals"], recorded["totals"]);
 }
 
-/// Sizes of glibc's blocks cost an eighth of the heap at most.
+/// The sizes of glibc's blocks take at most an eighth of the heap.
 #[test]
 fn the_sizes_of_a_heap_take_an_eighth_of_it() {
     const HEAP_BYTES: u64 = 64 << 20;

@@ -1,5 +1,5 @@
-//! The hazards as static executables, into which mallow maps the recorder: every metric and every stack is what it is where a loader does that. A few of
-//! them in every run, all of them in the long suite.
+//! The hazard programs as static executables, into which mallow maps the recorder: every metric and every stack is
+//! the same as with a dynamic loader. A few of them in every run, all of them in the long suite.
 
 macro_rules! as_static {
     (#$attribute:tt $kind:ident, $compiler:literal, $flags:expr, $only_sites:literal: $($name:ident)*) => {
@@ -18,7 +18,7 @@ macro_rules! as_static {
     };
 }
 
-// glibc allocates when it makes a static program ready, so that the sums of whole processes are not stated.
+// glibc allocates when it initialises a static program, so the sums of whole processes are not stated.
 as_static! { glibc, "cc", &["-static"], true:
     cross_thread_free fork_with_threads longjmp_out malloc_in_signal sandboxed tls_destructors
 }
@@ -44,7 +44,7 @@ as_static! { #[ignore = "the same again: in `cargo xtask long`"] more_of_glibc_p
     storm swapcontext_fibers tls_destructors wide_frames
 }
 
-// Without those that need what musl has not, and those that lead through its functions, which have no unwind tables.
+// Without those that need functions that musl lacks, and those with stacks through its functions, which have no unwind tables.
 as_static! { #[ignore = "the same again: in `cargo xtask long`"] more_of_musl, "musl-gcc", &["-static"], false:
     abort_now alloca_frames deep_recursion exit_now file_limit foreign_tops fork_without_exec fresh_frames kill_self longjmp_out
     many_stacks misaligned_stack overaligned_frames segv_burst signal_storm wide_frames

@@ -1,5 +1,6 @@
-//! Static executables, which no loader starts: mallow maps the recorder into them before their first instruction. Their figures are those of the
-//! same source linked dynamically, nothing of them is changed but what is said, and what cannot be recorded is refused in a sentence.
+//! Static executables, which no loader starts: mallow maps the recorder into them before their first instruction.
+//! Their metrics are those of the same source linked dynamically, only documented differences remain, and what cannot
+//! be recorded is refused in a sentence.
 
 use e2e::program::build_text;
 use e2e::run::{self, Exit};
@@ -9,7 +10,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds a program of one text.
+/// Builds a program of one source.
 fn built(workshop: &Workshop, name: &str, text: &str, compiler: &str, flags: &[&str]) -> PathBuf {
     let is_cxx = compiler.ends_with("++");
     let source = workshop.file(&format!("{name}.{}", if is_cxx { "cpp" } else { "c" }));
@@ -21,7 +22,7 @@ fn built(workshop: &Workshop, name: &str, text: &str, compiler: &str, flags: &[&
     program
 }
 
-/// Sums of the sites at which a function allocates, by itself or by an operator: allocations, bytes, leaked bytes, temporary.
+/// Returns the sums of sites at which a function allocates, directly or through an operator: allocations, bytes, leaked bytes, temporary.
 fn of_function(report: &Value, function: &str) -> [u64; 4] {
     let sites = report["sites"].as_array().unwrap().iter();
     let is_its = |site: &&Value| {
@@ -35,7 +36,7 @@ fn of_function(report: &Value, function: &str) -> [u64; 4] {
         .map(|name| rows.iter().map(|row| metric(row, name)).sum())
 }
 
-/// Threads, a thread's own data with initial values and with an alignment of its own, children, and an address among the initial values.
+/// Threads, thread-local data with initial values and with an alignment of its own, children, and an address among the initial values.
 const WORK: &str = r#"
 #include <pthread.h>
 #include <stdio.h>
@@ -87,7 +88,7 @@ fn every_kind_of_static_program_is_as_the_dynamic_one() {
         let _ = counted.ended(Exit::Status(3));
         let sums = |totals: &Value| ["allocations", "bytes", "frees"].map(|name| metric(totals, name));
         assert_eq!(sums(&report["totals"]), sums(&stat["runs"][0]["totals"]), "{name}");
-        // In front of its own calls glibc makes itself ready; frees of blocks that are free already are none of the program's.
+        // Before the program's own calls, glibc initialises itself; invalid frees of free blocks do not count.
         let freed = metric(&report["totals"], "allocations") - metric(&report["totals"], "leaked_blocks");
         assert_eq!(metric(&report["totals"], "frees"), freed, "{name}");
         ["give", "main"].map(|function| of_function(&report, function))
@@ -174,7 +175,7 @@ fn a_static_program_of_rust_is_as_the_dynamic_one() {
     assert_eq!(of("static", "target-feature=+crt-static"), expected);
 }
 
-/// What is said when a command is refused.
+/// Returns the message if a command is refused.
 fn refused(workshop: &Workshop, program: &Path) -> String {
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
     session.record().ended(Exit::Status(125)).stderr
@@ -218,7 +219,7 @@ fn a_static_program_of_no_libc_that_is_known_is_refused_and_so_is_gos() {
     assert!(said.contains("Go keeps its objects in a heap of its own"), "{said}");
 }
 
-/// Refuses `ptrace`, as some sandboxes do, and becomes what it is told.
+/// Refuses `ptrace`, as some sandboxes do, and executes its arguments.
 const WITHOUT_PTRACE: &str = "#include <errno.h>\n#include <linux/filter.h>\n#include <linux/seccomp.h>\n#include <stddef.h>\n#include <sys/prctl.h>\n\
     #include <sys/syscall.h>\n#include <unistd.h>\nint main(int n, char **words) {\n    struct sock_filter code[] = {\n\
     \x20       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ptrace, 0, 1),\n\

@@ -1,6 +1,8 @@
-//! mallow as root beside somebody who plants links, folders and files: nothing of root's is overwritten, followed or run.
+//! mallow as root beside a user who plants links, folders and files: no file of root's is overwritten, followed or
+//! run.
 //!
-//! The other one is nobody. Who runs these tests without being root is root and nobody at once: what is planted is then the tester's own.
+//! The other user is nobody. If the tests run without root, the tester is both: the planted files are then the
+//! tester's own.
 
 use e2e::gate::{Suite, source};
 use e2e::session::json;
@@ -26,7 +28,7 @@ fn set(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A folder of nobody's, and a file that is not for him.
+/// Creates a folder of nobody's, and a file that nobody may not read.
 fn beside(workshop: &Workshop) -> (PathBuf, PathBuf) {
     let (folder, secret) = (workshop.file("theirs"), workshop.file("secret"));
     fs::create_dir(&folder).unwrap();
@@ -41,7 +43,7 @@ fn is_mine(secret: &Path) -> bool {
     fs::read_to_string(secret).unwrap() == "mine"
 }
 
-/// A trace that only we can read, and no link.
+/// Asserts that this is a trace that only we can read, and not a link.
 fn is_ours(trace: &Path) -> bool {
     let found = fs::symlink_metadata(trace).unwrap();
     let me = fs::metadata("/proc/self").unwrap().uid();
@@ -88,7 +90,7 @@ fn a_name_that_is_given_is_made_anew_and_for_us_alone() {
         let _ = record(path, &["--force"]).well();
         assert!(is_ours(path) && is_mine(&secret), "{path:?}");
     }
-    // What is made of it is no less private.
+    // What is made from it is equally private.
     let svg = folder.join("graph.svg");
     symlink(&secret, &svg).unwrap();
     let mut mallow = run::mallow();
@@ -96,7 +98,7 @@ fn a_name_that_is_given_is_made_anew_and_for_us_alone() {
     assert!(is_ours(&svg) && is_mine(&secret));
 }
 
-/// Whose path the library was loaded from.
+/// Returns the path from which the library was loaded.
 fn library(command: &mut Command) -> String {
     let trace = Workshop::new("loaded");
     command.args(["record", "-o"]).arg(trace.file("t.mallow")).args(["--", "/bin/cat", "/proc/self/maps"]);
@@ -110,10 +112,10 @@ fn the_library_is_loaded_from_nowhere_that_others_can_swap() {
     let workshop = Workshop::new("swapped");
     let (theirs, _) = beside(&workshop);
     let within = |path: &str| Path::new(path).starts_with(workshop.path());
-    // A place that everybody can write, where whoever likes can rename what is there.
+    // A folder that every user can write, where any user can rename files.
     let open = library(run::mallow().env("TMPDIR", &theirs));
     assert!(!within(&open), "{open}");
-    // Someone has taken our place in it, and the home is his.
+    // Another user has created our folder in it, and owns the home.
     fs::create_dir_all(theirs.join(".cache")).unwrap();
     give_to_nobody(&theirs.join(".cache"));
     let squatted = workshop.file("tmp");
@@ -124,7 +126,7 @@ fn the_library_is_loaded_from_nowhere_that_others_can_swap() {
     assert!(!within(&homeless), "{homeless}");
     let relative = library(run::mallow().env("TMPDIR", "tmp").current_dir(workshop.path()));
     assert!(!within(&relative), "{relative}");
-    // And where nobody else can, it is taken from there.
+    // If no other user can write there, it is loaded from there.
     fs::remove_file(&ours).unwrap();
     let private = library(run::mallow().env("TMPDIR", &squatted));
     assert!(within(&private), "{private}");
@@ -138,7 +140,7 @@ fn the_gate_works_in_no_folder_of_somebody_elses() {
         let home = home.to_str().unwrap();
         json(&suite.check_in(&[("HOME", home), ("XDG_CACHE_HOME", "")], &["--json"]).stdout)["tests"][0]["outcome"].clone()
     };
-    // What it makes where it may.
+    // What it creates where it may.
     set(&home, 0o755);
     if is_root() {
         chown(&home, Some(0), Some(0)).unwrap();
@@ -147,7 +149,7 @@ fn the_gate_works_in_no_folder_of_somebody_elses() {
     let own = home.join(".cache/mallow/check");
     let root = fs::read_dir(&own).unwrap().next().unwrap().unwrap().path();
     assert_eq!(fs::metadata(&root).unwrap().mode() & 0o777, 0o700);
-    // The same in a home that has become somebody else's: others can write it, and a link stands where the lock was.
+    // The same in a home that now belongs to another user: others can write it, and the lock was replaced by a link.
     fs::remove_file(root.join("lock")).unwrap();
     symlink(&secret, root.join("lock")).unwrap();
     fs::remove_dir_all(root.join("bin")).unwrap();
@@ -157,7 +159,7 @@ fn the_gate_works_in_no_folder_of_somebody_elses() {
     assert!(is_mine(&secret) && !root.join("bin").exists());
 }
 
-/// GitHub's runner obeys lines that begin with `::`, blanks in front or not, and `##[` anywhere.
+/// GitHub's runner executes lines that begin with `::`, with blanks in front or not, and `##[` anywhere.
 #[test]
 fn no_name_in_a_foreign_profile_is_a_command_to_the_runner() {
     let workshop = Workshop::new("strangers-runner");

@@ -1,4 +1,5 @@
-//! `-` is stdin where a file is read and stdout where one is written, and a result's form and place are spelt the same in every command.
+//! `-` is stdin for files that are read and stdout for files that are written, and the format and destination of a
+//! result have the same flags in every command.
 
 use e2e::program::Program;
 use e2e::run::{self, Exit, Finished};
@@ -10,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A folder with a trace, and the same bytes packed.
+/// Creates a folder with a trace, and the same bytes compressed.
 fn traced(name: &str) -> Workshop {
     let workshop = Workshop::new(name);
     let program = Program::load("family").build(workshop.path(), &Value::Null);
@@ -24,14 +25,14 @@ fn traced(name: &str) -> Workshop {
     workshop
 }
 
-/// A line of a shell, in which `$MALLOW` is mallow.
+/// Runs a shell command in which `$MALLOW` is mallow.
 fn shell(workshop: &Workshop, line: &str) -> Finished {
     let mut shell = run::command("sh");
     shell.args(["-c", line]).env("MALLOW", run::mallow_binary()).env("TMPDIR", workshop.path());
     run::finish(shell.current_dir(workshop.path()))
 }
 
-/// Bytes come through a pipe, which can be read once, from its beginning to its end.
+/// Runs a command with bytes in a pipe, which can be read once, from its beginning to its end.
 fn piped(workshop: &Workshop, words: &[&str], bytes: &[u8]) -> Finished {
     let (reader, mut writer) = std::io::pipe().unwrap();
     let bytes = bytes.to_vec();
@@ -39,12 +40,12 @@ fn piped(workshop: &Workshop, words: &[&str], bytes: &[u8]) -> Finished {
     let mut mallow = run::mallow();
     mallow.args(words).current_dir(workshop.path()).stdin(Stdio::from(reader));
     let finished = run::finish(&mut mallow);
-    // One that was refused closes its end.
+    // A command that refuses its input closes the pipe.
     let _ = feeder.join();
     finished
 }
 
-/// What a command says of a file by name, with the name left out.
+/// Returns the output of a command for a named file, with the name removed.
 fn of_file(workshop: &Workshop, words: &[&str], file: &str) -> String {
     let words: Vec<&str> = words.iter().map(|word| if *word == "-" { file } else { word }).collect();
     let finished = run::finish(run::mallow().args(words).current_dir(workshop.path())).well();
@@ -70,7 +71,7 @@ fn a_pipe_is_read_as_the_file_is() {
         let bytes = std::fs::read(workshop.file(file)).unwrap();
         let of_pipe = piped(&workshop, words, &bytes).well();
         assert_eq!(of_pipe.stdout, of_file(&workshop, words, file), "{words:?} {file}");
-        // A file that the shell has opened is read where it lies.
+        // A file that the shell has opened is read in place.
         let mut mallow = run::mallow();
         mallow.args(words).current_dir(workshop.path()).stdin(File::open(workshop.file(file)).unwrap());
         assert_eq!(run::finish(&mut mallow).well().stdout, of_pipe.stdout, "{words:?} {file}");
@@ -107,7 +108,7 @@ fn snapshots_logs_and_other_tools_files_come_by_stdin_too() {
     assert!(refused.stderr.starts_with("mallow: cannot read stdin: "), "{refused}");
 }
 
-/// A snapshot of Ruby's heap, a log of its collector, and a profile of DHAT.
+/// A snapshot of Ruby's heap, a log of its collector, and a DHAT profile.
 const FIXTURES: [&str; 3] =
     ["fuzz/corpus/heap_hprof/one_dump", "fixtures/gc-log/objects.tsv", "fixtures/dhat/words.json"];
 
@@ -144,7 +145,7 @@ fn a_form_and_a_place_are_spelt_alike_and_as_before() {
         let (new, old) = (run(now), run(before));
         assert_eq!((new.exit, &new.stdout), (old.exit, &old.stdout), "{now}");
         assert!(!new.stdout.is_empty(), "{new}");
-        // The same in a file, which is not overwritten unasked.
+        // The same in a file, which is not overwritten without `--force`.
         let to_file = run(&format!("{now} -o out"));
         assert_eq!(to_file.stdout, "", "{to_file}");
         assert_eq!(written(&workshop.file("out")), new.stdout, "{now}");
@@ -159,7 +160,7 @@ fn written(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A document in lines has what the document has, each element of a list in its own.
+/// A document as lines has the contents of the document, each element of a list in its own line.
 #[test]
 fn a_report_comes_in_lines() {
     let workshop = traced("lines");

@@ -1,7 +1,7 @@
-//! Every stack found by looking is the one found by walking.
+//! Every stack from the cache equals the one from a full stack walk.
 //!
-//! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch
-//! and with what libgcc's unwinder says, which shares no code with ours.
+//! The recorder is built with the feature `verify` and compares each memoised stack with a walk from scratch and with
+//! libgcc's unwinder, which shares no code with ours.
 
 use crate::scripts::{pythons, rubies, script};
 use e2e::program::Program;
@@ -12,8 +12,8 @@ use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The hazards whose stacks are hard to find. `signal_storm` interrupts the recorder itself a thousand times
-/// a second.
+/// The hazard programs whose stacks are difficult to unwind. `signal_storm` interrupts the recorder itself a thousand
+/// times a second.
 const HAZARDS: &[&str] = &[
     "alloca_frames",
     "cross_thread_free",
@@ -36,7 +36,7 @@ const HAZARDS: &[&str] = &[
     "wide_frames",
 ];
 
-/// The recorder that checks itself.
+/// Builds the recorder that checks itself.
 fn checking_recorder() -> &'static PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -51,12 +51,12 @@ fn checking_recorder() -> &'static PathBuf {
     })
 }
 
-/// Where the C runtime's unwinder is, as the compiler knows it.
+/// Returns the path of the C runtime's unwinder, as the compiler knows it.
 fn libgcc() -> String {
     run::finish(command("gcc").arg("-print-file-name=libgcc_s.so.1")).well().stdout.trim().to_owned()
 }
 
-/// Stacks compared with each judge, and how many differed.
+/// The number of stacks that were compared with each unwinder, and how many differed.
 #[derive(Debug, Default)]
 struct Verdict {
     walked: u64,
@@ -65,11 +65,11 @@ struct Verdict {
     judged_differ: u64,
 }
 
-/// Script stacks compared with those from scratch, and how many differ; pairs of stacks, and how many have more calls of the interpreter than
-/// the script has entries, and how many fewer.
+/// Script stacks that were compared with those from scratch, and how many differ; pairs of stacks, and how many have
+/// more calls of the interpreter than the script has entries, and how many fewer.
 type Scripts = [u64; 5];
 
-/// Records a command with the checking recorder and gives what its processes say of their scripts, added up.
+/// Records a command with the checking recorder and returns what its processes report about their scripts, added up.
 fn scripts(session: &Session) -> Scripts {
     let recorded = session.clone().env("MALLOW_PRELOAD", &checking_recorder().to_string_lossy()).record();
     let mut sum = Scripts::default();
@@ -86,7 +86,7 @@ fn scripts(session: &Session) -> Scripts {
     sum
 }
 
-/// Records a command with the checking recorder and adds up what its processes say.
+/// Records a command with the checking recorder and adds up what its processes report.
 fn verdict(session: &Session) -> Verdict {
     let recorded = session
         .clone()
@@ -154,7 +154,7 @@ fn real_programs_have_the_stacks_that_two_judges_find() {
     }
 }
 
-/// Blocks of text are made and freed, fibers and threads come and go, code is moved by the collector of garbage.
+/// Strings are made and freed, fibers and threads come and go, code is moved by the garbage collector.
 #[test]
 fn stacks_of_ruby_are_those_from_scratch_and_each_call_of_the_interpreter_has_its_frames() {
     for ruby in rubies() {
@@ -169,8 +169,8 @@ fn stacks_of_ruby_are_those_from_scratch_and_each_call_of_the_interpreter_has_it
     }
 }
 
-/// A large gem at work, and code that Ruby compiles while it runs: there native stacks end at the compiled code, and calls of the interpreter are not
-/// all on them.
+/// A large gem at work, and code that Ruby compiles while it runs: there native stacks end at the compiled code, and
+/// do not contain all calls of the interpreter.
 #[test]
 fn stacks_of_active_support_and_of_compiled_ruby_are_those_from_scratch() {
     let work = "require 'active_support/all'; rows = (1..3000).map { |i| {id: i, at: Time.at(i), name: 'ox'.pluralize(i), body: 'row'.titleize} }; \
@@ -205,7 +205,7 @@ fn stacks_of_scripts_are_those_from_scratch_and_each_call_of_the_interpreter_has
     }
 }
 
-/// Every version has as many stacks as a program of hours: other interpreters, greenlets, threads that outlive the interpreter.
+/// Every version has as many stacks as a program that runs for hours: other interpreters, greenlets, threads that outlive the interpreter.
 #[test]
 #[ignore = "minutes for each interpreter: in `cargo xtask long`"]
 fn ten_million_stacks_of_each_python_are_those_from_scratch() {
@@ -214,7 +214,7 @@ fn ten_million_stacks_of_each_python_are_those_from_scratch() {
         let mut sum = Scripts::default();
         let greenlets = greenlets(&python);
         for run in 0.. {
-            // One of four runs has other lists of frames too; it is the longer one.
+            // One of four runs has other lists of frames, too; it is the longer one.
             let words = match run % 4 {
                 0 => vec!["3", "other", &greenlets],
                 _ => vec!["3", "own"],
@@ -225,8 +225,8 @@ fn ten_million_stacks_of_each_python_are_those_from_scratch() {
                 .env("PYTHONMALLOC", "malloc");
             let [stacks, differ, pairs, more, fewer] = scripts(&session);
             assert_eq!(differ, 0, "{python}, run {run}: {stacks} stacks");
-            // Each other stack is one that the guide names: what the interpreter calls while it refuses a call that is too deep, and an exception
-            // that is thrown into a generator which delegates to another one.
+            // Each other stack is one that the guide names: what the interpreter calls while it refuses a call that
+            // is too deep, and an exception that is thrown into a generator which delegates to another one.
             let known = if words[1] == "own" { more + fewer } else { fewer };
             assert!(known <= 20, "{python}, run {run}: {more} more, {fewer} fewer of {pairs} pairs");
             sum.iter_mut().zip([stacks, differ, pairs, more, fewer]).for_each(|(sum, one)| *sum += one);
@@ -256,7 +256,7 @@ fn ten_million_stacks_of_each_ruby_are_those_from_scratch() {
     }
 }
 
-/// Whatever a machine has: Debian's, those that `MALLOW_PYTHONS` names, and those of pyenv.
+/// Returns all Pythons of a machine: Debian's, those of `MALLOW_PYTHONS`, and those of pyenv.
 pub(crate) fn every_python() -> Vec<String> {
     let mut all = pythons();
     let home = std::env::var("PYENV_ROOT")
@@ -272,7 +272,7 @@ pub(crate) fn every_python() -> Vec<String> {
     all
 }
 
-/// The folder of greenlets for a Python, which the long suite fetches.
+/// Returns the folder of greenlets for a Python, which the long suite fetches.
 fn greenlets(python: &str) -> String {
     let minor = minor(python).unwrap();
     let pinned = repository().join(format!("e2e/tests/greenlet/3.{minor}.json"));
@@ -284,7 +284,7 @@ fn greenlets(python: &str) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-/// The minor version of a Python 3.
+/// Returns the minor version of a Python 3.
 fn minor(python: &str) -> Option<u32> {
     let asked =
         std::process::Command::new(python).args(["-c", "import sys; print(sys.version_info[1])"]).output();

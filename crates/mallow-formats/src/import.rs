@@ -1,4 +1,4 @@
-//! Which reader gets a profile.
+//! Dispatches a profile to its reader.
 
 pub(crate) mod bpftrace;
 mod dhat;
@@ -26,7 +26,7 @@ use mallow_trace::{Trace, looks_like};
 use std::io::{BufReader, Cursor};
 use std::path::Path;
 
-/// Reads a file whose beginning told the format.
+/// Parses a file of a recognised format.
 pub(crate) fn of_file(
     source: Source<'_>,
     format: Format,
@@ -40,7 +40,7 @@ pub(crate) fn of_file(
     read(source, format)
 }
 
-/// The same, of whatever is counted.
+/// The same for a profile of any kind.
 pub(crate) fn any_of_file(
     source: Source<'_>,
     format: Format,
@@ -55,7 +55,7 @@ pub(crate) fn any_of_file(
     }
 }
 
-/// Reads bytes that are known, or said, to be of a format, whatever they count.
+/// Parses bytes of a known or given format, as a profile of any kind.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -68,7 +68,7 @@ pub fn read_any_as(bytes: &[u8], format: Format) -> Result<AnyImported, ImportEr
     }
 }
 
-/// Reads bytes that are known, or said, to be of a format.
+/// Parses bytes of a known or given format.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -101,7 +101,7 @@ fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
         Format::Heaptrack => heaptrack::read(source),
         Format::Dhat => dhat::read(source),
         Format::Massif => massif::read(source.lines(format)),
-        // Both callers open our own trace themselves: it needs a file that can be sought in.
+        // Both callers open our own trace themselves: it needs a seekable file.
         Format::Mallow => Err(ImportError::Unknown { looks_like: looks_like(source.beginning()) }),
     }
 }

@@ -1,9 +1,9 @@
 //! Aggregations by stack that bpftrace prints when it ends, such as `@malloc_calls[ustack()] = count()`.
 //!
-//! An entry of a map begins with `@name[` and ends with `]: ` and its value. In between stand the keys with commas between them; a stack
-//! is a key that begins behind a line end and has a frame in each line, innermost first: `malloc+12`, `0x7f1c`, and with
-//! `ustack(perf)` also `7f1c malloc+12 (/usr/lib/libc.so.6)`. A key that is a number is taken as a process id, any other as a program's
-//! name. Lines outside of maps are the program's own output.
+//! An entry of a map begins with `@name[` and ends with `]: ` and its value. In between are the keys, separated by
+//! commas. A stack is a key that begins after a line break and has one frame per line, innermost first: `malloc+12`,
+//! `0x7f1c`, and with `ustack(perf)` also `7f1c malloc+12 (/usr/lib/libc.so.6)`. A key that is a number is
+//! interpreted as a process id, any other as a program's name. Lines outside of maps are the program's own output.
 //! Source: the output of bpftrace 0.17 itself, see `fixtures/bpftrace`.
 
 mod entries;
@@ -19,7 +19,7 @@ use mallow_base::Frame;
 use mallow_profile::{Availability, SiteTotals};
 use std::collections::BTreeMap;
 
-/// What a map tells.
+/// What the values of a map mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     /// Numbers of allocations.
@@ -28,11 +28,11 @@ enum Role {
     Bytes,
     /// Both: the counts and totals of `stats()`.
     Stats,
-    /// Nothing that a profile has a place for.
+    /// No metric of a profile.
     Other,
 }
 
-/// Reads maps.
+/// Parses maps.
 pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut stacks = TextStacks::new(Availability::NOTHING);
     let mut maps: BTreeMap<String, (Role, u64)> = BTreeMap::new();
@@ -61,7 +61,7 @@ pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(stacks.finish(warnings, !entries.is_cut()))
 }
 
-/// Returns whether an entry counts allocations by stack; also what a comparison of counts is made of.
+/// Returns the count of an entry, if it counts allocations by stack; also used to compare counts.
 pub(crate) fn counts_allocations(entry: &Entry) -> Option<u64> {
     totals(role(entry), entry.value).map(|totals| totals.allocations).filter(|count| *count > 0)
 }
@@ -94,7 +94,7 @@ fn process(keys: &[String]) -> (u32, String) {
     (pid.unwrap_or(0), command.cloned().unwrap_or_default())
 }
 
-/// `malloc+12`, or `7f1c malloc+12 (/usr/lib/libc.so.6)`
+/// Parses `malloc+12`, or `7f1c malloc+12 (/usr/lib/libc.so.6)`.
 fn frame(text: &str) -> Frame {
     let Some((rest, module)) = text.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) else {
         return named(without_offset(text));

@@ -1,9 +1,10 @@
 //! DHAT's JSON, of Valgrind or of the crate dhat, versions 1 and 2.
 //!
-//! The format stands in the notes of Valgrind's `dhat/dh_main.c`. A file's program points become sites, without the allocating
-//! function at their leaf. What DHAT counts otherwise than the counting rules stays as it counts: a `realloc` is attributed where the block was first
-//! allocated, a request of no bytes counts as 1 byte, and what Valgrind lets libc free at the very end is not left over. It must
-//! never take memory by a number in the file.
+//! The format is described in the notes of Valgrind's `dhat/dh_main.c`. A file's program points become sites, without
+//! the allocating function at their leaf. Where DHAT's counting differs from the counting rules, its counts are kept:
+//! a `realloc` is attributed to the place where the block was first allocated, a request of no bytes counts as 1
+//! byte, and what Valgrind lets libc free at the very end is not leaked. It must never allocate memory according to a
+//! number in the file.
 
 mod header;
 mod points;
@@ -16,7 +17,7 @@ use points::Points;
 use serde::de::DeserializeSeed;
 use serde_json::error::Category;
 
-/// Reads a file.
+/// Parses a file.
 pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     let bytes = source.whole(Format::Dhat)?;
     let mut warnings = Vec::new();
@@ -77,10 +78,10 @@ impl Header {
     }
 }
 
-/// The place and the sentence of a JSON error.
+/// Returns the position and the message of a JSON error.
 fn damaged(error: &serde_json::Error, text: &str) -> ImportError {
     let position = match error.line() {
-        // A file may be one line, which would tell nothing.
+        // A file may be a single line, which would say nothing.
         0 | 1 => Position::Byte((error.column().max(1) - 1).min(text.len()) as u64),
         line => Position::Line(line as u64),
     };
@@ -92,7 +93,7 @@ fn damaged(error: &serde_json::Error, text: &str) -> ImportError {
     ImportError::Damaged { format: Format::Dhat, position, expected }
 }
 
-/// What should have stood there, by the words of the JSON library or by ours.
+/// Returns what was expected, in the words of the JSON library or in ours.
 fn expected_by(message: &str) -> String {
     let message = message.split(" at line ").next().unwrap_or(message);
     if let Some(field) = message.strip_prefix("missing field ") {

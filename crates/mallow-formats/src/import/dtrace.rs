@@ -1,9 +1,9 @@
 //! An aggregation by stack that dtrace printed with `printa(@calls)`, such as `@calls[ustack()] = count()`.
 //!
-//! An entry is the frames, innermost first, each in a line of its own that begins with blanks, then a line with blanks and the count.
-//! A frame is ``module`function+0x1c``, ``module`0x1c`` or `0x7fff1c`. Output of the program itself stands between entries: lines
-//! that do not begin with a blank are skipped. A line before the frames that is no frame, such as the `execname` of
-//! `@calls[execname, ustack()]`, names the process.
+//! An entry consists of the frames, innermost first, each on a line of its own that begins with blanks, then a line
+//! with blanks and the count. A frame is ``module`function+0x1c``, ``module`0x1c`` or `0x7fff1c`. Between entries
+//! there may be output of the program itself: lines that do not begin with a blank are skipped. A line before the
+//! frames that is not a frame, such as the `execname` of `@calls[execname, ustack()]`, names the process.
 //! Source: `printa` and `ustack` in the guide at <https://illumos.org/books/dtrace/>.
 
 use super::text_stacks::{TextStacks, is_address, named, without_offset};
@@ -14,7 +14,7 @@ use mallow_profile::{Availability, SiteTotals};
 
 const KNOWN: Availability = Availability { allocations: true, ..Availability::NOTHING };
 
-/// Reads an aggregation.
+/// Parses an aggregation.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut stacks = TextStacks::new(KNOWN);
     let mut frames: Vec<Frame> = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(stacks.finish(warnings, frames.is_empty()))
 }
 
-/// ``libc.so.1`malloc+0x2a``
+/// Parses ``libc.so.1`malloc+0x2a``.
 fn frame(text: &str) -> Frame {
     let text = without_offset(text);
     match text.split_once('`') {

@@ -1,8 +1,8 @@
-//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a number.
+//! Folded stacks: one stack per line, frames from the outermost call inwards, separated by semicolons, a blank, a number.
 //!
-//! Written by `stackcollapse-*.pl`, inferno, heaptrack and many profilers, read by `flamegraph.pl`; the format has no document of its own
-//! but <https://github.com/brendangregg/FlameGraph>. The number has no unit: it is taken as a number of allocations, and a warning says
-//! so. Lines that begin with `# ` are comments.
+//! They are written by `stackcollapse-*.pl`, inferno, heaptrack and many profilers, and read by `flamegraph.pl`; the
+//! format has no specification but <https://github.com/brendangregg/FlameGraph>. The number has no unit: it is
+//! interpreted as a number of allocations, and a warning says so. Lines that begin with `# ` are comments.
 
 use super::text_stacks::{TextStacks, named};
 use crate::lines::Lines;
@@ -11,7 +11,7 @@ use mallow_profile::{Availability, SiteTotals};
 
 const KNOWN: Availability = Availability { allocations: true, ..Availability::NOTHING };
 
-/// Reads folded stacks.
+/// Parses folded stacks.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut stacks = TextStacks::new(KNOWN);
     let process = stacks.process(0, "");
@@ -32,7 +32,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
             stack.trim_end().rsplit_once(' ').is_some_and(|(_, text)| self::metric(text).is_some()),
         );
         let totals = SiteTotals { allocations: metric.whole, ..SiteTotals::default() };
-        // heaptrack leaves a semicolon and a blank behind the last frame.
+        // heaptrack writes a semicolon and a blank after the last frame.
         let frames = stack.trim_end().trim_end_matches(';').split(';').rev().map(|name| named(name.trim()));
         stacks.add(process, frames, &totals);
     }
@@ -52,11 +52,11 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
 
 struct Metric {
     whole: u64,
-    /// Whether a fraction was cut off.
+    /// Whether a fraction was truncated.
     is_cut: bool,
 }
 
-/// A number, with a fraction or without.
+/// Parses a number, with a fraction or without.
 fn metric(text: &str) -> Option<Metric> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! gperftools' heap profile, as `gperftools/src/heap-profile-table.cc` writes it, and its relatives of the same shape.
+//! gperftools' heap profile, as `gperftools/src/heap-profile-table.cc` writes it, and related formats.
 //!
 //! ```text
 //! heap profile:  10001: 14216320 [ 11501: 17216320] @ heapprofile
@@ -7,9 +7,10 @@
 //! MAPPED_LIBRARIES:
 //! ```
 //!
-//! live blocks: bytes [allocated blocks: bytes] @ stack, innermost first. What stands behind the header's `@` tells how it was
-//! made: `heapprofile` counted every allocation; `heap_v2/R` is a sample with a period of R bytes; `heap/R` one with a period
-//! of R / 2. Go writes the last one too (`debug=1`), with names behind each stack, tabs between, and without mappings:
+//! live blocks: bytes [allocated blocks: bytes] @ stack, innermost first. The text after the header's `@` says how it
+//! was made: `heapprofile` counted every allocation; `heap_v2/R` is a sample with a period of R bytes; `heap/R` one
+//! with a period of R / 2. Go writes the last one too (`debug=1`), with names after each stack, tabs in between, and
+//! without mappings:
 //!
 //! ```text
 //! 48: 491520 [48: 491520] @ 0x47c32c 0x47f249 0x4d9bd4 0x4d9ba0 0x484081
@@ -22,14 +23,14 @@ use crate::{Format, ImportError, Imported};
 use mallow_base::Frame;
 use rustc_hash::FxHashSet;
 
-/// Reads a heap profile.
+/// Parses a heap profile.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     let (symbols, header) = Symbols::read(&mut lines)?;
     let header = header.ok_or_else(|| lines.expected("heap profile:"))?;
     read_after_header(&header, lines, symbols)
 }
 
-/// Reads what stands behind the header.
+/// Parses what follows the header.
 pub(super) fn read_after_header(
     header: &str,
     mut lines: Lines<'_>,
@@ -45,7 +46,7 @@ pub(super) fn read_after_header(
             break;
         }
         if line.starts_with("# runtime.MemStats") {
-            // Behind it Go has no stacks and no mappings.
+            // Go writes no stacks and no mappings after this line.
             heap.mappings = Some(Mappings::default());
         }
         if let Some(comment) = line.strip_prefix('#') {
@@ -70,7 +71,7 @@ pub(super) fn read_after_header(
     Ok(heap.imported(warnings))
 }
 
-/// How the profile was made, by its header.
+/// Returns how the profile was made, by its header.
 fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError> {
     let expected = || lines.expected("heap profile: blocks: bytes [blocks: bytes] @ kind");
     let rest = header.trim().strip_prefix("heap profile:").ok_or_else(expected)?;
@@ -94,7 +95,7 @@ fn sampling_of(header: &str, lines: &Lines<'_>) -> Result<Sampling, ImportError>
     }
 }
 
-/// A stack with its figures, and the calls on it that were named behind it.
+/// A stack with its metrics, and the calls on it that were named after it.
 #[derive(Default)]
 struct Entry {
     addresses: Vec<u64>,
@@ -103,14 +104,14 @@ struct Entry {
 }
 
 impl Entry {
-    /// `8000:  6216000 [  8000:  6216000] @ 0x55c97d80b1f8 0x55c97d80b288`
+    /// Parses `8000:  6216000 [  8000:  6216000] @ 0x55c97d80b1f8 0x55c97d80b288`.
     fn of(line: &str) -> Option<Entry> {
         let (metrics, rest) = line.split_once(']')?;
         let addresses = addresses_of(rest.trim_start().strip_prefix('@')?)?;
         Some(Entry { addresses, raw: Metrics::of_text(metrics)?, named: FxHashSet::default() })
     }
 
-    /// Go names all calls but those of its own runtime that only carry an allocation, or start a thread.
+    /// Adds it to the heap. Go names all calls except those of its own runtime that only pass an allocation on, or start a thread.
     fn add_to(mut self, heap: &mut Heap, sampling: Sampling) {
         if !self.named.is_empty() {
             self.addresses.retain(|address| self.named.contains(&address.wrapping_sub(1)));
@@ -119,7 +120,7 @@ impl Entry {
     }
 }
 
-/// `0x4d9bd3 main.block+0x53 heaps/heaps.go:19`, with tabs between.
+/// Parses `0x4d9bd3 main.block+0x53 heaps/heaps.go:19`, separated by tabs.
 fn named_call(comment: &str) -> Option<(u64, Frame)> {
     let mut words = comment.split('\t').map(str::trim).filter(|word| !word.is_empty());
     let call = u64::from_str_radix(words.next()?.strip_prefix("0x")?, 16).ok()?;

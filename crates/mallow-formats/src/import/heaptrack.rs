@@ -1,6 +1,6 @@
 //! heaptrack's data files, versions 0 to 3, raw and interpreted.
 //!
-//! One record per line, told by its first character; all numbers are hexadecimal. Source: heaptrack's reader
+//! One record per line, whose first character is its kind; all numbers are hexadecimal. Source: heaptrack's reader
 //! `accumulatedtracedata.cpp` and writer `libheaptrack.cpp`, and files that heaptrack 1.4.0 wrote.
 //!
 //! | line | raw file | interpreted file |
@@ -14,17 +14,18 @@
 //! | `+` `-` | size, stack, pointer; pointer | a pair's number (version 0: as raw) |
 //! | `c` `R` | milliseconds since the start; resident pages | the same |
 //!
-//! What metrics mean here:
-//! - *Temporary* is heaptrack's: freed by the very next event, whatever thread made it, because the file names no threads.
-//!   Where there are no pointers, pairs are compared as heaptrack's analysis does: another block of the same size and
-//!   stack will do, and so will the first pair behind any free. The total is the one that `heaptrack_print` prints.
-//! - *Peak* follows our counting rules: of equal peaks the last. heaptrack takes the first, so its breakdown by site may be of
-//!   another moment when a program reaches the same peak again. Peak bytes are equal.
-//! - *Times* have heaptrack's clock of about 10 ms, which is too coarse for lifetimes: they stay unknown.
-//! - A `realloc` is a free and an allocation, failed calls are not recorded: neither is known.
+//! The meaning of metrics:
+//! - *Temporary* is heaptrack's: freed by the very next event, of whatever thread, because the file names no threads.
+//!   If there are no pointers, pairs are compared as in heaptrack's analysis: another block of the same size and
+//!   stack matches, and so does the first pair after any free. The total is the one that `heaptrack_print` prints.
+//! - *Peak* follows our counting rules: of equal peaks the last. heaptrack takes the first, so its breakdown by site
+//!   may belong to another moment if a program reaches the same peak again. Peak bytes are equal.
+//! - *Times* have the resolution of heaptrack's clock, about 10 ms, which is too coarse for lifetimes: they stay
+//!   unknown.
+//! - A `realloc` is a free and an allocation, and failed calls are not recorded: neither is known.
 //!
-//! Lines that make no sense are passed over and summed up in one warning, as heaptrack does. Memory is bounded by live blocks, distinct
-//! stacks and strings: no event is kept.
+//! Malformed lines are skipped and summed up in one warning, as heaptrack does. Memory is bounded by live blocks,
+//! distinct stacks and strings: no event is kept.
 
 mod events;
 mod fields;
@@ -45,19 +46,19 @@ use mallow_profile::{
 };
 use modules::Modules;
 
-/// heaptrack's own reader takes the page size from `I`; this is for files from before there was one.
+/// heaptrack's own reader takes the page size from `I`; this is for older files, which have none.
 const PAGE_BYTES: u64 = 4096;
 
-/// Reads a heaptrack file.
+/// Parses a heaptrack file.
 ///
 /// # Errors
-/// When the first line is not a version, or a version that is not read.
+/// If the first line is not a version, or an unsupported one.
 pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     Ok(Reader::run(source, Aggregator::new())?.finish())
 }
 
-/// Hands a file's events to somebody, stacks numbered as in the profile that [`read`] makes of it; false where the events were made up
-/// to add up to sums.
+/// Passes a file's events to `sink`, with stacks numbered as in the profile that [`read`] makes of it. Returns false
+/// if the events are synthetic, so that they add up to sums.
 ///
 /// # Errors
 /// As [`read`].
@@ -65,7 +66,7 @@ pub(crate) fn events(source: Source<'_>, sink: &mut impl EventSink) -> Result<bo
     Ok(!Reader::run(source, sink)?.is_made_up)
 }
 
-/// Everything that was read so far.
+/// What was read so far.
 struct Reader<S> {
     header: Header,
     builder: ProfileBuilder,
@@ -73,7 +74,7 @@ struct Reader<S> {
     frames: Frames,
     modules: Modules,
     events: Events<S>,
-    /// `x` or `m` lines were seen: `t` and `+` are those of a raw file.
+    /// Whether `x` or `m` lines were seen: `t` and `+` are those of a raw file.
     is_raw: bool,
     page_bytes: u64,
     has_clock: bool,
@@ -87,7 +88,7 @@ struct Reader<S> {
     torn: Option<String>,
 }
 
-/// Lines that were passed over.
+/// Skipped lines.
 #[derive(Default)]
 struct Skipped {
     lines: u64,
@@ -96,7 +97,7 @@ struct Skipped {
 }
 
 impl<S: EventSink> Reader<S> {
-    /// Reads a whole file.
+    /// Parses a whole file.
     fn run(source: Source<'_>, sink: S) -> Result<Reader<S>, ImportError> {
         let mut lines = source.lines(Format::Heaptrack);
         let header = Header::read(&mut lines)?;
@@ -137,7 +138,7 @@ impl<S: EventSink> Reader<S> {
         }
     }
 
-    /// Reads to the end, or to where an archive is torn.
+    /// Reads to the end, or to where an archive is truncated.
     fn read_all(&mut self, lines: &mut Lines<'_>) {
         let mut number = lines.number();
         loop {
@@ -175,7 +176,7 @@ impl<S: EventSink> Reader<S> {
         }
     }
 
-    /// What is said once.
+    /// Handles records that occur once.
     fn about(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
         match kind {
             b'X' => {
@@ -191,7 +192,7 @@ impl<S: EventSink> Reader<S> {
         Ok(())
     }
 
-    /// Lines that others refer to by their number. One that makes no sense keeps its place, so that those behind it keep theirs.
+    /// Handles records that others refer to by number. A malformed one keeps its number, so that later ones keep theirs.
     fn numbered(&mut self, kind: u8, fields: &mut Fields<'_>) -> Result<(), NotThere> {
         match kind {
             b's' => {
@@ -281,7 +282,7 @@ impl<S: EventSink> Reader<S> {
         self.is_made_up |= line == MADE_UP_COMMENT.as_bytes();
     }
 
-    /// What is missing or doubtful, and whether the file is whole.
+    /// Returns warnings about missing or doubtful data, and whether the file is complete.
     fn warnings(&self) -> (Vec<String>, bool) {
         let mut warnings = Vec::new();
         warnings.extend(self.torn.clone());

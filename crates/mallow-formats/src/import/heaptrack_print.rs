@@ -1,8 +1,8 @@
-//! The text that `heaptrack_print` prints: the top stacks by four metrics, and totals.
+//! The text of `heaptrack_print`: the top stacks by four metrics, and totals.
 //!
-//! A stack stands in several sections; each tells another metric of it. The text holds the top stacks only (10 groups of 5 entries
-//! unless asked for more), and bytes with three or four digits; a warning says so. The data file itself holds everything.
-//! Source: the text of heaptrack 1.4, see `fixtures/heaptrack-print`.
+//! A stack occurs in several sections; each has another metric of it. The text contains only the top stacks (10
+//! groups of 5 entries by default), and bytes with three or four digits; a warning says so. The data file itself
+//! contains everything. Source: the text of heaptrack 1.4, see `fixtures/heaptrack-print`.
 
 mod sections;
 
@@ -15,30 +15,30 @@ use mallow_base::Frame;
 use mallow_profile::{Availability, SiteTotals};
 use rustc_hash::FxHashMap;
 
-/// What the sections told so far.
+/// What the sections contained so far.
 #[derive(Default)]
 struct Reported {
-    /// The place of each stack in `sites`.
+    /// The index of each stack in `sites`.
     places: FxHashMap<Vec<Frame>, usize>,
     sites: Vec<(Vec<Frame>, BySection)>,
     totals: Vec<(String, String)>,
     omitted: u64,
-    /// Whether inlined calls were left out, because whose they are cannot be told.
+    /// Whether inlined calls were left out, because it is unknown which entry they belong to.
     inlined: bool,
 }
 
-/// A stack's metrics, by the section that told them. Within one section, stacks that look the same are added up.
+/// A stack's metrics, by section. Within one section, stacks that look the same are added up.
 #[derive(Default)]
 struct BySection {
-    /// Calls as three sections tell them.
+    /// Calls according to three sections.
     calls: [u64; 3],
-    /// Bytes at the peak as two sections tell them.
+    /// Bytes at the peak according to two sections.
     peak_bytes: [u64; 2],
     leaked_bytes: u64,
     temporary: u64,
 }
 
-/// Reads the text.
+/// Parses the text.
 pub(super) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut told = Reported::default();
     let mut items = Items::new(lines);
@@ -143,7 +143,7 @@ impl Reported {
     }
 }
 
-/// `0.11s` as microseconds.
+/// Parses `0.11s` into microseconds.
 fn microseconds(text: &str) -> u64 {
     text.trim_end_matches('s').parse().map_or(0, |seconds: f64| (seconds * 1e6).round() as u64)
 }

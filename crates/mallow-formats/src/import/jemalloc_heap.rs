@@ -11,8 +11,8 @@
 //! MAPPED_LIBRARIES:                           /proc/PID/maps
 //! ```
 //!
-//! The stored numbers are those of the samples. They are not additive: each line is scaled up on its own (see [`Sampling`]), and only
-//! then may lines be added. The totals at the top are never used.
+//! The stored numbers are those of the samples. They are not additive: each line is scaled up separately (see
+//! [`Sampling`]), and only then may lines be added. The totals at the top are never used.
 
 mod heap;
 mod mappings;
@@ -26,13 +26,13 @@ pub(super) use mappings::bias_of;
 pub(super) use sampling::Sampling;
 pub(super) use symbols::Symbols;
 
-/// The name that our own exports give to sites without a stack.
+/// The name that our own exports write for sites without a stack.
 pub(crate) const NO_STACK: &str = "[no stack was taken]";
 
 use crate::lines::Lines;
 use crate::{ImportError, Imported};
 
-/// Reads a heap profile of either kind: what stands behind jeprof's names may be gperftools'.
+/// Parses a heap profile of either kind: a file with jeprof's names may be gperftools'.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<Imported, ImportError> {
     let (symbols, header) = Symbols::read(&mut lines)?;
     match header {
@@ -79,16 +79,16 @@ fn read_after_header(header: &str, mut lines: Lines<'_>, symbols: Symbols) -> Re
     Ok(heap.imported(warnings))
 }
 
-/// One line of figures.
+/// A line of metrics.
 struct Entry<'a> {
-    /// None for all threads together.
+    /// `None` for all threads together.
     thread: Option<u64>,
     raw: Metrics,
     name: &'a str,
 }
 
 impl<'a> Entry<'a> {
-    /// `t1: 55: 49382 [55: 49382] name`.
+    /// Parses `t1: 55: 49382 [55: 49382] name`.
     fn of(line: &'a str) -> Option<Entry<'a>> {
         let (thread, rest) = line.strip_prefix('t')?.split_once(':')?;
         let thread = if thread == "*" { None } else { Some(thread.parse().ok()?) };
@@ -100,7 +100,7 @@ impl<'a> Entry<'a> {
 fn add(heap: &mut Heap, entry: Entry<'_>, stack: Option<&[u64]>, sampling: Sampling) {
     let metrics = sampling.estimate(&entry.raw);
     match (stack, entry.thread) {
-        // The totals at the top: the samples of all stacks, from which no estimate can be made.
+        // The totals at the top: the samples of all stacks, from which nothing can be estimated.
         (None, None) => {}
         (None, Some(thread)) => heap.name_thread(thread, entry.name),
         (Some(stack), None) => heap.add_stack(stack, metrics),

@@ -1,8 +1,8 @@
-//! massif's text: live memory over time, and at some moments what it was made of.
+//! massif's text: live memory over time, and at some moments by stack.
 //!
-//! The format is what Valgrind's `massif/ms_main.c` and `coregrind/m_xtree.c` write and `ms_print` reads. Snapshots become live
-//! samples; the peak's tree becomes what sites held at the peak, the last snapshot's tree what they had not freed. A tree has bytes
-//! and no blocks. It must never take memory by a number in the file.
+//! The format is what Valgrind's `massif/ms_main.c` and `coregrind/m_xtree.c` write and `ms_print` reads. Snapshots
+//! become live samples; the peak's tree becomes what sites held at the peak, the last snapshot's tree what they had
+//! not freed. A tree has bytes and no blocks. It must never allocate memory according to a number in the file.
 
 mod built;
 mod snapshot;
@@ -19,26 +19,26 @@ use mallow_profile::{Availability, LiveSample, Process, ProcessIndex, ProfileBui
 use snapshot::{Clock, Snapshot};
 use tree::Names;
 
-/// What the file says before the first snapshot.
+/// The header, before the first snapshot.
 struct Head {
     command: String,
     clock: Clock,
-    /// Its snapshots are metrics and not moments.
+    /// Whether its snapshots are metrics and not moments.
     is_xtree: bool,
 }
 
-/// The snapshots that matter, by what they are.
+/// The snapshots that are used.
 #[derive(Default)]
 struct Found {
     samples: Vec<LiveSample>,
-    /// The one that massif calls the peak.
+    /// The one that massif marks as the peak.
     peak: Option<Snapshot>,
     /// The one with the most bytes, of equal ones the last.
     highest: Option<Snapshot>,
     last: Option<Snapshot>,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     let mut text = text::Text::new(lines);
     let head = read_head(&mut text)?;
@@ -61,7 +61,7 @@ pub(crate) fn read(lines: Lines<'_>) -> Result<Imported, ImportError> {
     Ok(Imported { profile: builder.finish(), warnings, complete: true })
 }
 
-/// Three lines; a command may have lines of its own.
+/// Parses three lines; a command may contain line breaks.
 fn read_head(text: &mut text::Text<'_>) -> Result<Head, ImportError> {
     let mut line = text.next()?;
     let mut is_xtree = false;
@@ -97,12 +97,12 @@ impl Found {
         self.last = Some(snapshot);
     }
 
-    /// Where the peak was, as far as the file can tell.
+    /// Returns the peak, as far as the file has it.
     fn top(&self) -> Option<&Snapshot> {
         self.peak.as_ref().or(self.highest.as_ref())
     }
 
-    /// What is left over at the end, if the last snapshot tells it: nothing, or a tree.
+    /// Returns what is live at the end, if the last snapshot has it: nothing, or a tree.
     fn end(&self) -> Option<&Snapshot> {
         self.last.as_ref().filter(|last| last.tree.is_some() || last.bytes() == 0)
     }

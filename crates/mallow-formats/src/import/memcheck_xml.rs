@@ -1,10 +1,11 @@
-//! The leaks that Valgrind's memcheck found, as XML (`--leak-check=full --xml=yes`).
+//! The leaks that Valgrind's memcheck found, in XML (`--leak-check=full --xml=yes`).
 //!
-//! Each `<error>` whose kind begins with `Leak_` is a stack with the blocks that were live at the end and had been allocated there.
-//! memcheck judges whether a pointer to them was left; a profile does not, so the conclusion goes into the warnings and into the
-//! recording's environment, and all of them are leaked in our sense. A definitely lost record's bytes contain those that were only
-//! reachable through it; they have records of their own (with `--show-leak-kinds=all`), so they are taken off.
-//! Source: `docs/internals/xml-output-protocol4.txt` of Valgrind, and its files, see `fixtures/memcheck`.
+//! Each `<error>` whose kind begins with `Leak_` is a stack with the blocks that were live at the end and had been
+//! allocated there. memcheck also decides whether a pointer to them was left; a profile has no place for that, so it
+//! goes into the warnings and into the recording's environment, and all of these blocks count as leaked. The bytes of
+//! a definitely lost record include those that were only reachable through it; they have records of their own (with
+//! `--show-leak-kinds=all`), so they are subtracted. Source: `docs/internals/xml-output-protocol4.txt` of Valgrind,
+//! and its files, see `fixtures/memcheck`.
 
 mod errors;
 
@@ -19,7 +20,7 @@ use mallow_profile::{
 
 const KNOWN: Availability = Availability { leaked: true, leaked_blocks: true, ..Availability::NOTHING };
 
-/// memcheck's judgements: the kind in the file, in words.
+/// memcheck's kinds of leaks: the word in the file, and in our words.
 const KINDS: [(&str, &str); 4] = [
     ("Leak_DefinitelyLost", "definitely lost"),
     ("Leak_IndirectlyLost", "indirectly lost"),
@@ -27,7 +28,7 @@ const KINDS: [(&str, &str); 4] = [
     ("Leak_StillReachable", "still reachable"),
 ];
 
-/// Reads the leaks.
+/// Parses the leaks.
 pub(super) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     let bytes = source.whole(Format::MemcheckXml)?;
     let document = errors::document(&bytes)?;
@@ -62,7 +63,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     Ok(Imported { profile: builder.finish(), warnings, complete: document.complete })
 }
 
-/// Frames of one address stand for calls inlined into one another.
+/// Frames with the same address are calls that are inlined into one another.
 fn locations(builder: &mut ProfileBuilder, raw: &[Raw]) -> Vec<LocationId> {
     let of_address = |one: &Raw, other: &Raw| one.address != 0 && one.address == other.address;
     raw.chunk_by(of_address)
@@ -90,7 +91,7 @@ fn frame(raw: &Raw, inlined: bool) -> Frame {
     Frame { file, line: raw.line, module: some(&raw.module), inlined, ..named(&function) }
 }
 
-/// Notes what memcheck says of the leaks; gives the warnings.
+/// Stores memcheck's classification of the leaks; returns the warnings.
 fn judge(document: &Document, builder: &mut ProfileBuilder) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut parts = Vec::new();
@@ -124,7 +125,7 @@ fn judge(document: &Document, builder: &mut ProfileBuilder) -> Vec<String> {
 }
 
 impl Leak {
-    /// The bytes of the record's own blocks.
+    /// Returns the bytes of the record's own blocks.
     fn direct_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.indirect_bytes)
     }

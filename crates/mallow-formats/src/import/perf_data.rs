@@ -1,7 +1,8 @@
-//! `perf.data`: what `perf record` writes, its records compressed or not.
+//! `perf.data`, which `perf record` writes, with compressed records or not.
 //!
-//! Copied stacks (`--call-graph dwarf`) are unwound here, with the files that the records name, as they are on this machine now; chains that the
-//! kernel made (`-g`) are taken as they are. The format is that of `perf.data-file-format.txt` in Linux's `tools/perf/Documentation`.
+//! Copied stacks (`--call-graph dwarf`) are unwound here, with the files that the records name, as they are on this
+//! machine now; call chains of the kernel (`-g`) are used as they are. The format is that of
+//! `perf.data-file-format.txt` in Linux's `tools/perf/Documentation`.
 
 mod container;
 
@@ -15,14 +16,14 @@ use mallow_cpu::CpuProfile;
 use mallow_perf::{Folder, Origin, machine};
 use std::collections::BTreeSet;
 
-/// A mapping whose file is told by its build id.
+/// A mapping whose file is identified by its build id.
 const MMAP2: u32 = 10;
 const HAS_BUILD_ID: u16 = 1 << 14;
-/// Where in such a record the id's size stands, and how large it may be.
+/// The offset of the build id's size in such a record, and its maximum.
 const BUILD_ID_SIZE_AT: usize = 32;
 const BUILD_ID_BYTES_MAX: u8 = 20;
 
-/// What stands in a sample in front of its chain.
+/// The fields of a sample before its call chain.
 const BEFORE_CHAIN: SampleFormat = SampleFormat::IDENTIFIER
     .union(SampleFormat::IP)
     .union(SampleFormat::TID)
@@ -33,7 +34,7 @@ const BEFORE_CHAIN: SampleFormat = SampleFormat::IDENTIFIER
     .union(SampleFormat::CPU)
     .union(SampleFormat::PERIOD);
 
-/// Reads a whole file.
+/// Parses a whole file.
 pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
     let file = Container::of(bytes).map_err(unsupported)?;
     let arch = file.arch().unwrap_or_else(|| "x86_64".to_owned());
@@ -58,7 +59,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
         let id = raw(record, 0).id().filter(|_| file.events.len() > 1);
         id.and_then(|id| file.events.iter().position(|event| event.ids.contains(&id))).unwrap_or(0)
     };
-    // Each processor's records are in order; together they are not.
+    // Each processor's records are in order; all together are not.
     let mut order: Vec<(u64, usize)> = file
         .records
         .iter()
@@ -114,7 +115,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<ImportedCpu, ImportError> {
     Ok(ImportedCpu { profile, warnings, complete })
 }
 
-/// Returns whether a record may be given to the reader of records, which believes the size of a build id and the length of a chain.
+/// Returns whether a record may be passed to the parser of records, which does not check the size of a build id and the length of a call chain.
 fn is_sound(record: &Record, body: &[u8], parse: &RecordParseInfo) -> bool {
     if record.kind == MMAP2 {
         let size = body.get(BUILD_ID_SIZE_AT).copied().unwrap_or(0);
@@ -124,7 +125,7 @@ fn is_sound(record: &Record, body: &[u8], parse: &RecordParseInfo) -> bool {
     {
         return true;
     }
-    // In front of it: a word for each of these that was asked for.
+    // Before it there is a word for each of these that is present.
     let before = parse.sample_format & BEFORE_CHAIN;
     let words = body.chunks_exact(8).nth(before.bits().count_ones() as usize);
     let length = words.and_then(|word| Some(u64::from_le_bytes(word.try_into().ok()?)));
@@ -135,18 +136,18 @@ fn unsupported(reason: String) -> ImportError {
     ImportError::Unsupported { format: Format::PerfData, reason }
 }
 
-/// A sentence about events whose samples are not shown.
+/// Returns a sentence about events whose samples are not shown.
 fn without(file: &Container<'_>, left_out: &BTreeSet<usize>) -> Option<String> {
     let names: Vec<&str> = left_out.iter().map(|at| file.events[*at].name.as_str()).collect();
     (!names.is_empty()).then(|| format!("samples of these events are left out: {}", names.join(", ")))
 }
 
-/// Returns whether it tells when threads gave a processor up and had one again: `perf record --switch-events`.
+/// Returns whether it has context switches of threads: `perf record --switch-events`.
 fn has_switches(file: &Container<'_>) -> bool {
     file.events.iter().any(|event| event.attr.flags.contains(AttrFlags::CONTEXT_SWITCH))
 }
 
-/// Returns whether each of its samples is where a thread gives a processor up: `-e context-switches/period=1/`.
+/// Returns whether it has a sample at each context switch: `-e context-switches/period=1/`.
 fn is_each_switch(event: &Event) -> bool {
     matches!(event.attr.type_, PerfEventType::Software(SoftwareCounterType::ContextSwitches))
         && matches!(event.attr.sampling_policy, SamplingPolicy::Period(period) if period.get() == 1)
@@ -160,7 +161,7 @@ fn origin(file: &Container<'_>) -> Origin {
     );
     let name = if name.is_empty() { "events" } else { name };
     Origin {
-        // perf adds how exact the address is, and where it counts: `cycles:ppp`.
+        // perf appends how exact the address is, and where it counts: `cycles:ppp`.
         event: name.split(':').next().unwrap_or(name).to_owned(),
         is_time,
         frequency_hz: match attr.sampling_policy {
@@ -178,13 +179,13 @@ fn origin(file: &Container<'_>) -> Origin {
     }
 }
 
-/// The command that perf was to run, where perf's own line tells which words are its: those behind `--`.
+/// Returns the command that perf ran, if perf's own command line separates it with `--`.
 fn command_of(words: &[String]) -> Vec<String> {
     let behind = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
     words[behind..].to_vec()
 }
 
-/// A sentence about files that are other files now than those that were recorded.
+/// Returns a sentence about files that have changed since the recording.
 fn changed_files(file: &Container<'_>, profile: &CpuProfile) -> Option<String> {
     let recorded = file.build_ids();
     let is_changed = |path: &str, now: &[u8]| {

@@ -1,4 +1,4 @@
-//! The text that `perf script` prints: for each sample a line of the thread, the time and the event, then a line for each frame, innermost first.
+//! The text of `perf script`: for each sample a line with the thread, the time and the event, then one line per frame, innermost first.
 //!
 //! ```text
 //! app 26293/26294 [001] 36928.600015:     250000 cpu-clock:ppp:
@@ -7,8 +7,8 @@
 //!             1bccb main (/usr/bin/app)
 //! ```
 //!
-//! The format is that of `perf-script(1)` with the fields that it prints unless told otherwise; the processor, the thread beside the process
-//! and the period may be missing.
+//! The format is that of `perf-script(1)` with its default fields; the processor, the thread beside the process and
+//! the period may be missing.
 
 use super::text_stacks::without_offset;
 use crate::lines::Lines;
@@ -20,7 +20,7 @@ use mallow_stacks::{Address, LocationId, ProcessIndex, StacksBuilder};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 
-/// Reads a text.
+/// Parses a text.
 pub(super) fn read(mut lines: Lines<'_>) -> Result<ImportedCpu, ImportError> {
     let mut reading = Reading::default();
     let mut current: Option<(Head, Vec<Frame>)> = None;
@@ -30,7 +30,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<ImportedCpu, ImportError> {
         } else if let Some(head) = head(&line) {
             reading.take(current.replace((head, Vec::new())));
         } else if let Some((_, frames)) = &mut current {
-            // Anything else below a frame is its source line, or what somebody asked for beside it.
+            // Anything else below a frame is its source line, or another requested field.
             match frame(&line) {
                 Some(frame) => frames.push(frame),
                 None => with_line(frames, line.trim()),
@@ -44,7 +44,7 @@ pub(super) fn read(mut lines: Lines<'_>) -> Result<ImportedCpu, ImportError> {
     Ok(reading.finish())
 }
 
-/// `1469e parse+0x7e (/usr/bin/app)`
+/// Parses `1469e parse+0x7e (/usr/bin/app)`.
 fn frame(line: &str) -> Option<Frame> {
     let (address, rest) = line.trim().split_once(' ')?;
     let address = u64::from_str_radix(address, 16).ok()?;
@@ -66,7 +66,7 @@ fn frame(line: &str) -> Option<Frame> {
     })
 }
 
-/// Gives the last frame its source line: `spin.c:12`.
+/// Sets the last frame's source line: `spin.c:12`.
 fn with_line(frames: &mut [Frame], text: &str) {
     let found = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
     if let (Some(frame), Some((file, line))) = (frames.last_mut(), found) {
@@ -125,7 +125,7 @@ impl Reading {
         })
     }
 
-    /// Outermost first; inlined calls are in the location of the call that they are inlined into, which follows them.
+    /// Returns locations, outermost first; inlined calls are in the location of the call that they are inlined into, which follows them.
     fn locations(&mut self, frames: Vec<Frame>) -> Vec<LocationId> {
         let (mut locations, mut inlined) = (Vec::new(), Vec::new());
         for frame in frames {

@@ -1,7 +1,7 @@
 //! pprof's protobuf, as Go's runtime, tcmalloc, jemalloc's converters and many others write it.
 //!
-//! The message is described in `pprof_proto`. Values are estimates of everything already; nothing is scaled here. Samples of one stack
-//! that differ in labels are added up; what threads allocated is kept apart beside that.
+//! The message is described in `pprof_proto`. Values are already estimates of all allocations; nothing is scaled
+//! here. Samples of one stack that differ in labels are added up; what threads allocated is also kept separately.
 
 mod columns;
 mod cpu;
@@ -19,13 +19,13 @@ use places::Places;
 use recording::recording_of;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Reads a whole file, its compression undone, that is to tell what allocated.
+/// Parses a whole decompressed file that must be a heap profile.
 pub(super) fn read(bytes: &[u8]) -> Result<Imported, ImportError> {
     let messages = Messages::decode(bytes)?;
     of_memory(&messages, bytes.len())
 }
 
-/// Reads a whole file, its compression undone.
+/// Parses a whole decompressed file.
 pub(super) fn read_any(bytes: &[u8]) -> Result<AnyImported, ImportError> {
     let messages = Messages::decode(bytes)?;
     let columns = cpu::CpuColumns::of(&messages);
@@ -118,12 +118,12 @@ fn warnings_of(messages: &Messages, columns: &Columns, labels: &Labels) -> Vec<S
     warnings
 }
 
-/// What labels say.
+/// The labels of samples.
 #[derive(Debug, Default)]
 struct Labels {
     /// What each thread allocated.
     by_thread: BTreeMap<String, (u64, u64)>,
-    /// The keys of those that are not kept.
+    /// The keys of labels that are not kept.
     others: BTreeSet<String>,
 }
 

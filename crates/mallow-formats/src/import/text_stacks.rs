@@ -1,6 +1,6 @@
-//! Stacks that text files write line by line, on their way into a profile.
+//! Collects stacks that text files contain line by line into a profile.
 //!
-//! Every such format has processes that show up on the way, frames without addresses, and totals that are nowhere but in the sum.
+//! In all of these formats processes appear during reading, frames have no addresses, and totals have to be added up.
 
 use crate::Imported;
 use crate::rust_name;
@@ -22,12 +22,12 @@ impl TextStacks {
         TextStacks { builder, processes: FxHashMap::default() }
     }
 
-    /// For what only one format has.
+    /// Returns the builder, for features of a single format.
     pub(super) fn builder(&mut self) -> &mut ProfileBuilder {
         &mut self.builder
     }
 
-    /// The process of an id and a command; 0 and empty where the file does not tell.
+    /// Returns the process with an id and a command; 0 and empty if the file does not have them.
     pub(super) fn process(&mut self, pid: u32, command: &str) -> ProcessIndex {
         let builder = &mut self.builder;
         let add = || builder.add_process(Process { pid, command: command.to_owned(), ..Process::default() });
@@ -51,7 +51,7 @@ impl TextStacks {
         add_fields!(sum, totals; allocations, bytes, temporary, peak_bytes, leaked_bytes, leaked_blocks);
     }
 
-    /// The profile. It has one process at least.
+    /// Returns the profile. It has at least one process.
     pub(super) fn finish(mut self, warnings: Vec<String>, complete: bool) -> Imported {
         if self.processes.is_empty() {
             self.process(0, "");
@@ -60,13 +60,13 @@ impl TextStacks {
     }
 }
 
-/// A frame that is only a name.
+/// Returns a frame that has only a name.
 pub(super) fn named(function: &str) -> Frame {
     let function = if function.is_empty() { "[unknown]" } else { function };
     Frame { function: rust_name::made_readable(function), ..Frame::default() }
 }
 
-/// Cuts the offset at the end of `malloc+12` or `malloc+0xc`. Other pluses, such as that of `operator+`, stay.
+/// Removes the offset at the end of `malloc+12` or `malloc+0xc`. Other pluses, such as that of `operator+`, are kept.
 pub(super) fn without_offset(text: &str) -> &str {
     let is_offset = |offset: &str| {
         let (digits, radix) = offset.strip_prefix("0x").map_or((offset, 10), |digits| (digits, 16));

@@ -1,53 +1,53 @@
 //! Frames as Valgrind's tools and the crate dhat write them, such as `0x1091E8: grow (rows.c:20)`.
 //!
-//! Calls that were inlined into one another follow each other with one address: together they are one location. It must never let
-//! a file make more text of its frames than the file itself has, times a small number.
+//! Calls that were inlined into one another follow each other with the same address: together they are one location.
+//! The text of the frames must never exceed the file's size times a small number.
 
 use crate::rust_name;
 use mallow_base::Frame;
 use mallow_profile::{Address, LocationId, ProfileBuilder, StackId};
 use rustc_hash::FxHashMap;
 
-/// How many bytes of frames a file may unfold to, per byte of its own. Ordinary files stay below 1.
+/// The maximum number of bytes that frames may expand to, per byte of the file. Ordinary files stay below 1.
 const UNFOLDED_PER_BYTE_MAX: u64 = 16;
-/// What any file may unfold to.
+/// The minimum of that limit.
 const UNFOLDED_MIN: u64 = 1 << 20;
-/// What a frame costs beside its text.
+/// What a frame costs in addition to its text.
 const FRAME_BYTES: u64 = 128;
 
-/// The frames of a file by their number, and the locations made of them.
+/// The frames of a file by their number, and their locations.
 pub(super) struct Frames {
     table: Vec<Parsed>,
     locations: FxHashMap<Box<[u32]>, LocationId>,
-    /// What further locations of several frames may cost.
+    /// The budget for further locations of several frames.
     bytes_left: u64,
 }
 
-/// The inlined frames of a file are far more than its size allows.
+/// The file has far more inlined frames than its size allows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Overgrown;
 
 struct Parsed {
-    /// None where the file has none or 0.
+    /// `None` if the file has none or 0.
     address: Option<u64>,
     frame: Frame,
     is_allocator: bool,
 }
 
 impl Frames {
-    /// The frames of a file of this size, numbered from 0.
+    /// Returns the frames of a file of this size, numbered from 0.
     pub(super) fn new(texts: &[impl AsRef<str>], file_bytes: u64) -> Frames {
         let bytes_left = file_bytes.saturating_mul(UNFOLDED_PER_BYTE_MAX).max(UNFOLDED_MIN);
         let table = texts.iter().map(|text| parse(text.as_ref())).collect();
         Frames { table, locations: FxHashMap::default(), bytes_left }
     }
 
-    /// How many there are.
+    /// Returns the number of frames.
     pub(super) fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// The stack of these frames, innermost first, without the allocating function itself. The numbers must exist.
+    /// Returns the stack of these frames, innermost first, without the allocating function itself. The numbers must exist.
     pub(super) fn stack(
         &mut self,
         builder: &mut ProfileBuilder,
@@ -65,7 +65,7 @@ impl Frames {
         Ok(builder.stack(locations.into_iter().rev()))
     }
 
-    /// How many of the frames are calls at one address. A frame that comes again is a recursion.
+    /// Returns how many of the frames are calls at one address. A repeated frame is a recursion.
     fn group_length(&self, frames: &[u32]) -> usize {
         let address = self.table[frames[0] as usize].address;
         let is_inside = |&index: &usize| {
@@ -126,7 +126,7 @@ fn parse(text: &str) -> Parsed {
     Parsed { address, frame, is_allocator }
 }
 
-/// Valgrind's replacement of `malloc` and its like, and the crate's allocator: not the caller but the function that is called.
+/// Returns whether it is Valgrind's replacement of `malloc` or a similar function, or the crate's allocator: not the caller but the called function.
 fn is_allocator(frame: &Frame) -> bool {
     let file_name = |path: &Option<String>| {
         path.as_deref().map_or("", |path| path.rsplit('/').next().unwrap_or_default()).to_owned()
@@ -140,7 +140,7 @@ fn known(text: &str) -> Option<String> {
     (!text.is_empty() && text != "???").then(|| text.to_owned())
 }
 
-/// `0x12: rest`.
+/// Parses `0x12: rest`.
 fn split_address(text: &str) -> (Option<u64>, &str) {
     let split = text.strip_prefix("0x").and_then(|text| text.split_once(':'));
     match split.map(|(digits, rest)| (u64::from_str_radix(digits, 16), rest)) {
@@ -151,11 +151,11 @@ fn split_address(text: &str) -> (Option<u64>, &str) {
 
 enum Place<'a> {
     Module(&'a str),
-    /// Line 0 is no line.
+    /// Line 0 means no line.
     Line(&'a str, Option<u32>),
 }
 
-/// `name (file:line)`, `name (file:line:column)`, `name (in module)`, or a name that may end in a bracket of its own.
+/// Parses `name (file:line)`, `name (file:line:column)`, `name (in module)`, or a name that may itself end in brackets.
 fn split_place(text: &str) -> (&str, Option<Place<'_>>) {
     let Some(inside) = last_bracket(text) else { return (text.trim(), None) };
     let name = text[..text.len() - inside.len() - 2].trim();
@@ -172,7 +172,7 @@ fn split_place(text: &str) -> (&str, Option<Place<'_>>) {
     (name, Some(Place::Line(file, (line != 0).then_some(line))))
 }
 
-/// What stands in the bracket that ends the text and follows a blank.
+/// Returns the text in the brackets at the end, if a blank precedes them.
 fn last_bracket(text: &str) -> Option<&str> {
     let before = text.strip_suffix(')')?;
     let mut depth = 1u32;

@@ -55,7 +55,7 @@ fn the_allocating_function_is_known() {
     assert!(!parse("0x48: malloc (in /lib/libc.so.6)").is_allocator);
 }
 
-/// The stack's locations, innermost first, each with its frames; `~` stands before an inlined one.
+/// Returns the stack's locations, innermost first, each with its frames; `~` precedes an inlined one.
 fn stack(texts: &[&str], numbers: &[u32]) -> Vec<String> {
     let mut frames = Frames::new(texts, 1000);
     let mut builder = ProfileBuilder::new(Recording::default(), Availability::NOTHING);

@@ -1,4 +1,4 @@
-//! The entries of bpftrace's maps, as they are printed. What they mean is not decided here.
+//! Parses the entries of bpftrace's maps, without interpreting them.
 
 use crate::ImportError;
 use crate::lines::Lines;
@@ -8,26 +8,26 @@ use crate::lines::Lines;
 pub(crate) struct Entry {
     /// The map's name without `@`; may be empty.
     pub(crate) map: String,
-    /// The keys that are no stacks.
+    /// The keys that are not stacks.
     pub(crate) keys: Vec<String>,
     /// Whether one of the keys is a stack, even an empty one.
     pub(crate) has_stack: bool,
     /// The frames as printed, innermost first, without blanks around them.
     pub(crate) frames: Vec<String>,
-    /// What the entry holds.
+    /// Its value.
     pub(crate) value: Value,
-    /// Whether two empty lines stand before it, as before all that bpftrace prints when it ends.
+    /// Whether two empty lines precede it, as they precede everything that bpftrace prints when it ends.
     pub(crate) is_first_of_end: bool,
 }
 
-/// What an entry holds.
+/// The value of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value {
     /// Of `count()`, `sum()` and the like.
     Number(u64),
     /// Of `stats()`.
     Stats {
-        /// How many values there were.
+        /// The number of values.
         count: u64,
         /// Their sum.
         total: u64,
@@ -36,7 +36,7 @@ pub(crate) enum Value {
     Other,
 }
 
-/// Reads one entry after the other.
+/// Parses one entry after the other.
 pub(crate) struct Entries<'a> {
     lines: Lines<'a>,
     is_cut: bool,
@@ -48,7 +48,7 @@ impl<'a> Entries<'a> {
         Entries { lines, is_cut: false, is_at_end: false }
     }
 
-    /// The next entry; none behind the last.
+    /// Returns the next entry; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, ImportError> {
         let mut empty = 0;
         loop {
@@ -80,7 +80,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Reads up to the line that closes the entry. It begins with the bracket, or with a comma and further keys.
+    /// Parses up to the line that closes the entry. That line begins with the bracket, or with a comma and further keys.
     fn rest_of(&mut self, mut entry: Entry) -> Result<Option<Entry>, ImportError> {
         while let Some(line) = self.lines.next_text()? {
             let Some(keys) = line.strip_prefix([']', ',']) else {
@@ -103,7 +103,7 @@ impl<'a> Entries<'a> {
         Ok(None)
     }
 
-    /// Returns whether the last entry is of what bpftrace prints when it ends, as far as has been read.
+    /// Returns whether the last entry belongs to the output at bpftrace's end, as far as the file has been read.
     pub(crate) fn is_at_end(&self) -> bool {
         self.is_at_end
     }
@@ -113,7 +113,7 @@ impl<'a> Entries<'a> {
         self.is_cut
     }
 
-    /// An error about the file as a whole.
+    /// Returns an error about the file as a whole.
     pub(crate) fn expected(&self, expected: &str) -> ImportError {
         self.lines.expected(expected)
     }

@@ -1,14 +1,15 @@
-//! Which entries of a map count, where the map was printed more than once.
+//! Decides which entries of a map count, if the map was printed more than once.
 //!
-//! bpftrace prints every map when it ends, behind two empty lines, whatever the script printed before with `print(@map)`. A map
-//! that went on growing is whole in each printing, and the last one counts; one that was cleared in between counts printing by
-//! printing. Within a printing, numbers only rise: that is how bpftrace sorts them.
+//! bpftrace prints every map when it ends, after two empty lines, whatever the script printed before with
+//! `print(@map)`. If a map was never cleared, each output contains all of it, and the last one counts; if it was
+//! cleared in between, all outputs are added up. Within an output, numbers only rise, because bpftrace sorts them
+//! that way.
 
 use super::entries::{Entries, Entry, Value};
 use crate::ImportError;
 use rustc_hash::FxHashMap;
 
-/// The entries that count, and what was made of maps that were printed more than once.
+/// The entries that count, and notes on maps that were printed more than once.
 #[derive(Debug, Default)]
 pub(crate) struct Printings {
     /// In the order of the file, map by map.
@@ -17,17 +18,17 @@ pub(crate) struct Printings {
     pub(crate) warnings: Vec<String>,
 }
 
-/// A map as it stands in the file.
+/// The outputs of a map.
 #[derive(Default)]
 struct Printed {
-    /// What the script printed; a new one begins where a number is lower than the one before.
+    /// What the script printed; a new output begins where a number is lower than the one before.
     by_script: Vec<Vec<Entry>>,
     /// What bpftrace printed when it ended.
     at_end: Vec<Entry>,
 }
 
 impl Printings {
-    /// Reads all entries.
+    /// Parses all entries.
     pub(crate) fn of(entries: &mut Entries<'_>) -> Result<Printings, ImportError> {
         let mut names: Vec<String> = Vec::new();
         let mut maps: FxHashMap<String, Printed> = FxHashMap::default();
@@ -64,7 +65,7 @@ impl Printed {
         self.by_script.last_mut().into_iter().for_each(|one| one.push(entry.clone()));
     }
 
-    /// What was taken for the end was the program's own empty lines.
+    /// Corrects the assumption that the end was reached: the empty lines were the program's own.
     fn end_was_not_yet(&mut self) {
         for entry in std::mem::take(&mut self.at_end) {
             self.add(entry, false);
@@ -115,7 +116,7 @@ fn number(entry: &Entry) -> u64 {
     }
 }
 
-/// Entries of equal keys are those of several processes.
+/// Adds up entries with equal keys, which are those of several processes.
 fn sums(entries: &[Entry]) -> FxHashMap<Key<'_>, u64> {
     let mut sums = FxHashMap::default();
     for entry in entries {
@@ -130,13 +131,13 @@ fn shares_a_key(one: &[Entry], other: &[Entry]) -> bool {
     one.iter().any(|entry| sums.contains_key(&key(entry)))
 }
 
-/// Returns whether some key stands twice, at other places than those of one printing.
+/// Returns whether a key occurs twice, further apart than within one output.
 fn is_printed_again(entries: &[Entry]) -> bool {
     sums(entries).len() < entries.len()
 }
 
-/// Returns whether a printing has all that an earlier one had, and each number at least as high. The names of a program that has ended are
-/// addresses, so where no key is the same, the highest numbers are compared with the highest.
+/// Returns whether an output has all keys of an earlier one, and each number is at least as high. Names of a program
+/// that has exited are addresses, so if no key is the same, the highest numbers are compared with the highest.
 fn contains(later: &[Entry], earlier: &[Entry]) -> bool {
     if shares_a_key(later, earlier) {
         let later = sums(later);

@@ -1,10 +1,10 @@
-//! What a DHAT file says of itself, around its program points.
+//! The header of a DHAT file: everything except the program points.
 
 use crate::{Format, ImportError};
 use mallow_profile::TimeUnit;
 use serde::Deserialize;
 
-/// The version, which is looked at before anything else: the rest may mean something else in another one.
+/// The version, which is checked first: in another version the rest may have another meaning.
 #[derive(Deserialize)]
 #[serde(expecting = "a JSON object")]
 pub(super) struct Version {
@@ -12,7 +12,7 @@ pub(super) struct Version {
     version: u64,
 }
 
-/// Everything but the program points. Version 1 has other names for times, and neither mode nor units.
+/// Everything except the program points. Version 1 has other names for times, and neither mode nor units.
 #[derive(Deserialize)]
 #[serde(expecting = "a JSON object")]
 pub(super) struct Header {
@@ -39,7 +39,7 @@ pub(super) struct Header {
 }
 
 impl Version {
-    /// Fails on a version that nobody has written yet.
+    /// Returns an error for an unknown version.
     pub(super) fn check(&self) -> Result<(), ImportError> {
         if matches!(self.version, 1 | 2) {
             return Ok(());
@@ -52,7 +52,7 @@ impl Version {
 }
 
 impl Header {
-    /// Fails when the file is not about blocks of a heap.
+    /// Returns an error if the file is not a heap profile.
     pub(super) fn check(&self) -> Result<(), ImportError> {
         let mode = self.mode.as_deref().unwrap_or("heap");
         let what = match mode {
@@ -68,7 +68,7 @@ impl Header {
         )))
     }
 
-    /// Returns whether there is anything about lifetimes, the peak and the end.
+    /// Returns whether it has lifetimes, the peak and the end.
     pub(super) fn has_lifetimes(&self) -> bool {
         self.lifetimes.unwrap_or(self.version == 1)
     }
@@ -78,17 +78,17 @@ impl Header {
         self.accesses.unwrap_or(self.version == 1)
     }
 
-    /// Returns whether Valgrind made it, whose maxima of a site's own are not always maxima.
+    /// Returns whether it was written by Valgrind, whose maxima of single sites are sometimes too low.
     pub(super) fn is_valgrinds(&self) -> bool {
         self.mode.as_deref().is_none_or(|mode| mode == "heap")
     }
 
-    /// The command line.
+    /// Returns the command line.
     pub(super) fn command(&self) -> String {
         self.command.clone().unwrap_or_default()
     }
 
-    /// What times are counted in, and whether that is a unit that we know.
+    /// Returns the unit of times, and whether it is known.
     pub(super) fn time_unit(&self, warnings: &mut Vec<String>) -> (TimeUnit, bool) {
         match self.time_unit.as_deref() {
             Some("instrs") => (TimeUnit::Instructions, true),

@@ -1,4 +1,4 @@
-//! A DHAT file's program points, one after the other into the profile.
+//! Reads a DHAT file's program points one after the other into the profile.
 
 use super::header::Header;
 use crate::import::valgrind_frames::Frames;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
 
-/// Takes the points of a whole file.
+/// Receives the points of a whole file.
 pub(super) struct Points<'a> {
     builder: &'a mut ProfileBuilder,
     process: ProcessIndex,
@@ -18,20 +18,20 @@ pub(super) struct Points<'a> {
     has_accesses: bool,
     is_valgrinds: bool,
     totals: Totals,
-    /// How many points there were so far.
+    /// The number of points so far.
     count: u64,
-    /// Points whose own maximum is below what they are known to have held.
+    /// The number of points whose own maximum is below what they are known to have held.
     maxima_too_low: u64,
     is_there: bool,
 }
 
-/// What the points come to.
+/// The result.
 pub(super) struct Found {
     pub(super) totals: Totals,
     pub(super) warnings: Vec<String>,
 }
 
-/// One point. Version 1 calls the end `f` and lifetimes `tli`.
+/// A point. Version 1 has the names `f` for the end and `tli` for lifetimes.
 #[derive(Deserialize)]
 #[serde(expecting = "a program point")]
 struct Point {
@@ -51,7 +51,7 @@ struct Point {
 }
 
 impl<'a> Points<'a> {
-    /// For a file with this header and size.
+    /// Creates it for a file with this header and size.
     pub(super) fn new(
         header: &Header,
         builder: &'a mut ProfileBuilder,
@@ -74,7 +74,7 @@ impl<'a> Points<'a> {
         }
     }
 
-    /// The sums, and what a person should know.
+    /// Returns the sums, and warnings.
     pub(super) fn finish(self, known: Availability) -> Found {
         let mut warnings = Vec::new();
         if self.has_accesses {
@@ -121,7 +121,7 @@ impl<'a> Points<'a> {
         Ok(())
     }
 
-    /// An error about the point that was read last. Its place is told behind the point's end.
+    /// Returns an error about the point that was read last. Its position is that of the point's end.
     fn expected<E: Error>(&self, what: fmt::Arguments<'_>) -> E {
         E::custom(format_args!("{what} in program point {}", self.count))
     }
@@ -153,7 +153,7 @@ impl<'de> DeserializeSeed<'de> for &mut Points<'_> {
     }
 }
 
-/// The file as a whole.
+/// Reads the file as a whole.
 impl<'de> Visitor<'de> for &mut Points<'_> {
     type Value = ();
 
@@ -176,7 +176,7 @@ impl<'de> Visitor<'de> for &mut Points<'_> {
     }
 }
 
-/// The list of points within the file.
+/// Reads the list of points within the file.
 struct List<'a, 'b>(&'a mut Points<'b>);
 
 impl<'de> DeserializeSeed<'de> for List<'_, '_> {

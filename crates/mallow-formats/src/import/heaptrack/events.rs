@@ -1,4 +1,4 @@
-//! Allocations and frees on their way to whoever takes them, paired by pointer or by pair of size and stack.
+//! Pairs allocations and frees, by pointer or by pair of size and stack, and passes them to the sink.
 
 use super::fields::NotThere;
 use mallow_profile::{
@@ -10,23 +10,23 @@ use rustc_hash::FxHashMap;
 /// The file names no threads.
 const THREAD: ThreadIndex = ThreadIndex(0);
 
-/// The events so far, and who takes them.
+/// The events so far, and their sink.
 pub(super) struct Events<S> {
     sink: S,
     time_us: u64,
     live_bytes: u64,
     pairs: Vec<Pair>,
     blocks_by_pointer: FxHashMap<u64, (BlockId, StackId, u64)>,
-    /// The pair or pointer of the last event if that was an allocation, else 0: heaptrack's own rule, with its blind spot for pair 0.
+    /// The pair or pointer of the last event if that was an allocation, else 0: heaptrack's own rule, which ignores pair 0.
     latest: u64,
-    /// By stack number; stacks without a place have none.
+    /// By stack number; stacks without an id have none.
     temporary: FxHashMap<StackId, u64>,
     frees_unmatched: u64,
     /// Allocations at a pointer that was live.
     overlaid: u64,
 }
 
-/// Blocks of one size and one stack. Those that are live cannot be told apart, so a free takes the newest.
+/// Blocks of one size and one stack. Live ones cannot be distinguished, so a free matches the newest.
 struct Pair {
     size: u64,
     stack: StackId,
@@ -78,7 +78,7 @@ impl<S: EventSink> Events<S> {
         let (stack, size, block) = (pair.stack, pair.size, pair.live.pop());
         match block {
             Some(block) => self.free(block, stack, size, is_latest),
-            // Changes no metric; our own export puts such a free where nothing else can stand between two events.
+            // Changes no metric; our own export writes such a free so that two events are not adjacent.
             None if size == 0 => {}
             None => self.free_unmatched(),
         }
@@ -98,7 +98,7 @@ impl<S: EventSink> Events<S> {
                 let is_latest = std::mem::take(&mut self.latest) == pointer;
                 self.free(block, stack, size, is_latest);
             }
-            // heaptrack passes over such a free before it looks for temporaries.
+            // heaptrack skips such a free before it looks for temporaries.
             None => self.free_unmatched(),
         }
     }
@@ -134,7 +134,7 @@ impl<S: EventSink> Events<S> {
 }
 
 impl Events<Aggregator> {
-    /// Ends the process and books its metrics.
+    /// Ends the process and stores its metrics.
     pub(super) fn finish(self, builder: &mut ProfileBuilder, process: ProcessIndex) {
         let folded = self.sink.finish(self.time_us);
         let state = builder.process(process);
@@ -157,7 +157,7 @@ fn pair(pairs: &mut [Pair], number: u64) -> Result<&mut Pair, NotThere> {
     index.and_then(|index| pairs.get_mut(index)).ok_or(NotThere("the number of an earlier `a` line"))
 }
 
-/// `1 line`, `2 lines`.
+/// Formats `1 line`, `2 lines`.
 pub(super) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

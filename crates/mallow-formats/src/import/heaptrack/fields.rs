@@ -1,10 +1,10 @@
-//! The fields of a line: hexadecimal numbers, words, and strings with their length before them.
+//! The fields of a line: hexadecimal numbers, words, and strings that are preceded by their length.
 
-/// A field that is missing or no such thing; says what should have stood there.
+/// A field is missing or malformed; says what was expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NotThere(pub(super) &'static str);
 
-/// What is left of a line behind its kind.
+/// The rest of a line after its kind.
 pub(super) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -12,30 +12,30 @@ impl<'a> Fields<'a> {
         Fields(line)
     }
 
-    /// The next number; none at the line's end.
+    /// Returns the next number; `None` at the line's end.
     pub(super) fn next_number(&mut self, expected: &'static str) -> Result<Option<u64>, NotThere> {
         let word = self.next_word();
         if word.is_empty() { Ok(None) } else { hex(word).map(Some).ok_or(NotThere(expected)) }
     }
 
-    /// The next number.
+    /// Returns the next number.
     pub(super) fn number(&mut self, expected: &'static str) -> Result<u64, NotThere> {
         self.next_number(expected)?.ok_or(NotThere(expected))
     }
 
-    /// The next word.
+    /// Returns the next word.
     pub(super) fn word(&mut self, expected: &'static str) -> Result<String, NotThere> {
         let word = self.next_word();
         if word.is_empty() { Err(NotThere(expected)) } else { Ok(text(word)) }
     }
 
-    /// Everything up to the line's end, without the blank before it.
+    /// Returns the rest of the line, without the blank before it.
     pub(super) fn rest(&mut self) -> String {
         let rest = std::mem::take(&mut self.0);
         text(rest.strip_prefix(b" ").unwrap_or(rest))
     }
 
-    /// A number of bytes, a blank, and that many bytes.
+    /// Parses a number of bytes, a blank, and that many bytes.
     pub(super) fn sized(&mut self) -> Result<String, NotThere> {
         let length = self.number("the length of a string")?;
         let rest = self.0.strip_prefix(b" ").unwrap_or(self.0);
@@ -45,7 +45,7 @@ impl<'a> Fields<'a> {
         Ok(text(string))
     }
 
-    /// Empty at the line's end.
+    /// Returns the next word; empty at the line's end.
     fn next_word(&mut self) -> &'a [u8] {
         let start = self.0.iter().position(|&byte| byte != b' ').unwrap_or(self.0.len());
         let rest = &self.0[start..];
@@ -59,7 +59,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A hexadecimal number of at most 64 bits.
+/// Parses a hexadecimal number of at most 64 bits.
 fn hex(word: &[u8]) -> Option<u64> {
     let mut number = 0u64;
     for &byte in word {

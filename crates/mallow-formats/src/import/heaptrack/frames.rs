@@ -1,24 +1,24 @@
-//! Strings, addresses with their frames, and the tree of stacks, as an interpreted file numbers them.
+//! Strings, addresses with their frames, and the tree of stacks, with the numbers of an interpreted file.
 //!
-//! Numbers in the file count from 1 in the order of lines; 0 stands for none.
+//! Numbers in the file count from 1 in the order of lines; 0 means none.
 
 use super::fields::{Fields, NotThere};
 use crate::rust_name;
 use mallow_base::Frame;
 use mallow_profile::{Address, Aggregator, LocationId, ProfileBuilder, StackId};
 
-/// Names may take this much memory whatever the file's size.
+/// The memory for names is at least this, whatever the file's size.
 const NAME_BYTES_MIN: usize = 64 << 20;
-/// And this much for each byte of the file: frames repeat names that the file holds once, real ones some thirty times.
+/// In addition, names may use this for each byte of the file: frames repeat names that the file contains once, real files some thirty times.
 const NAME_BYTES_PER_BYTE: usize = 256;
 
-/// The tables of an interpreted file; of a raw one, only the stacks.
+/// The tables of an interpreted file; for a raw one, only the stacks.
 pub(super) struct Frames {
     strings: Vec<String>,
     instructions: Vec<LocationId>,
-    /// By number in the file, less 1. None for one that leads nowhere.
+    /// By number in the file, less 1. `None` for a malformed one.
     traces: Vec<Option<StackId>>,
-    /// What names may still take.
+    /// The bytes that names may still use.
     name_bytes_left: usize,
     unnamed: u64,
 }
@@ -36,7 +36,7 @@ impl Default for Frames {
 }
 
 impl Frames {
-    /// So much more of the file was read.
+    /// Raises the limit after more of the file was read.
     pub(super) fn afford_more(&mut self, line_bytes: usize) {
         let more = line_bytes.saturating_mul(NAME_BYTES_PER_BYTE);
         self.name_bytes_left = self.name_bytes_left.saturating_add(more);
@@ -46,7 +46,7 @@ impl Frames {
         self.strings.push(rust_name::made_readable(&string));
     }
 
-    /// `i <address> <module> [<function> [<file> <line> (<function> <file> <line>)*]]`.
+    /// Parses `i <address> <module> [<function> [<file> <line> (<function> <file> <line>)*]]`.
     pub(super) fn add_instruction(
         &mut self,
         fields: &mut Fields<'_>,
@@ -90,35 +90,35 @@ impl Frames {
         Ok((address, calls.iter().enumerate().map(frame).collect()))
     }
 
-    /// The string of a number; none for 0, for an empty one, and for numbers that the file has not given yet.
+    /// Returns the string of a number; `None` for 0, for an empty one, and for numbers that have not occurred yet.
     fn string(&self, number: u64) -> Option<&str> {
         entry(&self.strings, number).map(String::as_str).filter(|string| !string.is_empty())
     }
 
-    /// Takes what the names of these calls need from what is left.
+    /// Takes the bytes for the names of these calls from the budget.
     fn can_afford(&mut self, module: u64, calls: &[(u64, u64, u64)]) -> bool {
         let length = |number| self.string(number).map_or(0, str::len);
         let needed = calls.iter().fold(0usize, |sum, &(function, file, _)| {
             sum.saturating_add(length(function) + length(file) + length(module) + size_of::<Frame>())
         });
-        // The location stands twice: in its table, and as the key by which it is found there.
+        // The location is stored twice: in its table, and as the key for its lookup.
         let left = self.name_bytes_left.checked_sub(needed.saturating_mul(2));
         self.name_bytes_left = left.unwrap_or(self.name_bytes_left);
         left.is_some()
     }
 
-    /// The location of an `i` line.
+    /// Returns the location of an `i` line.
     pub(super) fn instruction(&self, number: u64, builder: &mut ProfileBuilder) -> LocationId {
         let known = entry(&self.instructions, number).copied();
         known.unwrap_or_else(|| builder.location(Address::Unknown, Vec::new()))
     }
 
-    /// Keeps the place of a `t` line that makes no sense.
+    /// Keeps the number of a malformed `t` line.
     pub(super) fn add_no_trace(&mut self) {
         self.traces.push(None);
     }
 
-    /// A call, made by the stack of an earlier `t` line.
+    /// Adds a call, made by the stack of an earlier `t` line.
     pub(super) fn add_trace(
         &mut self,
         location: LocationId,
@@ -130,7 +130,7 @@ impl Frames {
         if parent == 0 || outer.is_some() { Ok(()) } else { Err(NotThere("the parent of an earlier line")) }
     }
 
-    /// The stack of a `t` line, as a fold names it; 0 stands for none.
+    /// Returns the stack of a `t` line, as an allocation names it; 0 means none.
     pub(super) fn trace(&self, number: u64) -> Result<StackId, NotThere> {
         match entry(&self.traces, number).copied().flatten() {
             Some(stack) => Ok(stack),
@@ -149,7 +149,7 @@ impl Frames {
     }
 }
 
-/// An entry by its number in the file.
+/// Returns an entry by its number in the file.
 fn entry<T>(table: &[T], number: u64) -> Option<&T> {
     table.get(usize::try_from(number).ok()?.checked_sub(1)?)
 }

@@ -1,28 +1,28 @@
-//! The first line: who wrote the file, and in which version of the format.
+//! The first line: the version of heaptrack that wrote the file, and the version of the format.
 
 use super::fields::Fields;
 use crate::lines::Lines;
 use crate::{Format, ImportError};
 
-/// The newest version that is read: heaptrack 1.3 to 1.6.
+/// The newest supported version: heaptrack 1.3 to 1.6.
 const FILE_VERSION_MAX: u64 = 3;
-/// Wrote version 1 of the format and did not say so.
+/// Wrote version 1 of the format without saying so.
 const SILENT_VERSION_1: u64 = 0x01_02_00;
-/// The first release that stores the address of the call instead of the address behind it.
+/// The first release that stores the address of the call instead of the return address.
 const STORES_CALLS: u64 = 0x01_03_00;
-/// The first release that writes resident memory in hexadecimal digits.
+/// The first release that writes resident memory in hexadecimal.
 const WRITES_RESIDENT: u64 = 0x01_02_00;
 
-/// The first line's two versions.
+/// The two versions in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
-    /// heaptrack's version, a byte each for major, minor and patch.
+    /// heaptrack's version, one byte each for major, minor and patch.
     heaptrack_version: u64,
     pub(super) file_version: u64,
 }
 
 impl Header {
-    /// Reads up to the version.
+    /// Parses the file up to the version.
     pub(super) fn read(lines: &mut Lines<'_>) -> Result<Header, ImportError> {
         while let Some(line) = lines.next()? {
             match line.split_first() {
@@ -55,17 +55,17 @@ impl Header {
         Ok(Header { heaptrack_version, file_version })
     }
 
-    /// Since version 3, lengths stand before strings, so that paths may hold blanks.
+    /// Returns whether strings are preceded by their length, which paths with blanks need: since version 3.
     pub(super) fn has_sized_strings(self) -> bool {
         self.file_version >= 3
     }
 
-    /// The return address of a stored address.
+    /// Returns the return address of a stored address.
     pub(super) fn return_address(self, stored: u64) -> u64 {
         stored.saturating_add(u64::from(self.heaptrack_version >= STORES_CALLS))
     }
 
-    /// Returns whether `R` lines are of the time when decimal digits were taken for hexadecimal ones.
+    /// Returns whether `R` lines are from the time when decimal digits were written where hexadecimal ones are read.
     pub(super) fn resident_is_doubtful(self) -> bool {
         self.heaptrack_version < WRITES_RESIDENT || self.file_version < 2
     }

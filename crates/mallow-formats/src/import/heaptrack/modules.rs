@@ -1,17 +1,17 @@
-//! What a raw file says about loaded modules, by which its addresses are told apart.
+//! The loaded modules of a raw file, which are needed to interpret its addresses.
 //!
-//! heaptrack names all modules anew whenever one is loaded or unloaded. An address is looked up when its stack is first seen, among the modules
-//! of that moment.
+//! heaptrack lists all modules again whenever one is loaded or unloaded. An address is looked up when its stack is
+//! first seen, among the modules of that moment.
 
 use super::fields::{Fields, NotThere};
 use mallow_profile::{Address, Module, ModuleId, ProfileBuilder};
 
-/// Stands for the executable, whose path is in the `x` line.
+/// The name of the executable, whose path is in the `x` line.
 const EXECUTABLE: &str = "x";
-/// Stands for "forget all modules".
+/// The record that removes all modules.
 const FORGET: &str = "-";
 
-/// The modules that are loaded now.
+/// The modules that are loaded at present.
 #[derive(Default)]
 pub(super) struct Modules {
     executable: Option<String>,
@@ -23,7 +23,7 @@ pub(super) struct Modules {
 struct Segment {
     start: u64,
     end: u64,
-    /// What is added to the addresses that the module's file states.
+    /// The difference between loaded addresses and those in the module's file.
     bias: u64,
     module: ModuleId,
 }
@@ -33,7 +33,7 @@ impl Modules {
         self.executable = Some(path);
     }
 
-    /// `<path> <bias> (<address> <bytes>)*`, or `-`.
+    /// Parses `<path> <bias> (<address> <bytes>)*`, or `-`.
     pub(super) fn add(
         &mut self,
         path: &str,
@@ -57,7 +57,7 @@ impl Modules {
         Ok(())
     }
 
-    /// The place of a return address whose call is, or is just before, `code`.
+    /// Returns the place of a return address whose call is at `code`, or just before it.
     pub(super) fn locate(&mut self, code: u64, avma: u64) -> Address {
         if !self.is_sorted {
             self.segments.sort_by_key(|segment| segment.start);

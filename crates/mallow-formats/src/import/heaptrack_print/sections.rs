@@ -1,21 +1,21 @@
-//! The entries of `heaptrack_print`'s text, as they are printed. What their metrics mean is not decided here.
+//! Parses the entries of `heaptrack_print`'s text, without interpreting their metrics.
 //!
-//! With merged backtraces (the default) a group begins with its sum and the innermost frame that its entries share; its entries
-//! follow with the rest of their stacks, indented by four blanks. Behind the shared frame stand the calls that were inlined at it
-//! in one of the entries, whichever that is: they are an entry's only when it is the only one. Without merging, an entry is its sum and
-//! its whole stack, indented by two.
+//! With merged backtraces (the default) a group begins with its sum and the innermost frame that its entries share;
+//! its entries follow with the rest of their stacks, indented by four blanks. The shared frame is followed by the
+//! calls that were inlined at it in one of the entries, but it is unknown in which: they can be used only if the
+//! group has a single entry. Without merging, an entry has its sum and its whole stack, indented by two blanks.
 
 use crate::ImportError;
 use crate::lines::Lines;
 use crate::rust_name;
 use mallow_base::Frame;
 
-/// Bytes that a group's shared frame may grow to when it is repeated in each entry, per line of the file.
+/// The limit of bytes of shared frames that are repeated in each entry, per line of the file.
 const REPEATED_PER_LINE_MAX: u64 = 1024;
-/// What any file's may.
+/// The limit for any file.
 const REPEATED_MIN: u64 = 1 << 20;
 
-/// A metric of an entry.
+/// The metrics of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metrics {
     /// Calls, and bytes live at the peak.
@@ -28,27 +28,27 @@ pub(crate) enum Metrics {
     Temporary { temporary: u64, calls: u64 },
 }
 
-/// A line of the file that is of interest.
+/// An item of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Item {
     /// A stack, innermost first, with its metrics.
     Entry(Metrics, Vec<Frame>),
-    /// A metric about the whole run, such as `total memory leaked` and `1.70K`.
+    /// A metric of the whole run, such as `total memory leaked` and `1.70K`.
     Total(String, String),
     /// `and 509 from 6 other places`.
     Omitted,
-    /// Inlined calls behind a group's shared frame that are not those of each of its entries.
+    /// Inlined calls after a group's shared frame that do not belong to each of its entries.
     Inlined,
 }
 
-/// What was read of an entry or of a group so far.
+/// The part of an entry or of a group that was read so far.
 #[derive(Default)]
 struct Open {
     metrics: Option<Metrics>,
     frames: Vec<Frame>,
 }
 
-/// Reads one item after the other.
+/// Parses one item after the other.
 pub(crate) struct Items<'a> {
     lines: Lines<'a>,
     group: Open,
@@ -60,13 +60,13 @@ pub(crate) struct Items<'a> {
     repeated: u64,
 }
 
-/// What a line is.
+/// The kind of a line.
 enum Kind {
     Group(Metrics),
     Entry(Metrics),
-    /// The name of a function, indented by so many blanks.
+    /// The name of a function, indented by this number of blanks.
     Name(usize),
-    /// Where the frame before is.
+    /// The place of the frame before it.
     Place,
     Omitted,
     Other,
@@ -107,7 +107,7 @@ impl<'a> Items<'a> {
         self.close_group(&mut each)
     }
 
-    /// An error about the file as a whole.
+    /// Returns an error about the file as a whole.
     pub(crate) fn expected(&self, expected: &str) -> ImportError {
         self.lines.expected(expected)
     }
@@ -164,7 +164,7 @@ impl<'a> Items<'a> {
     }
 }
 
-/// The module stands behind the innermost of the frames inlined into one another; the others are told apart by having none.
+/// Adds modules: of frames that are inlined into one another, only the innermost has its module, and the others are recognised by having none.
 fn with_modules(mut frames: Vec<Frame>) -> Vec<Frame> {
     for at in 1..frames.len() {
         if frames[at].module.is_none() && frames[at].file.is_some() {
@@ -193,8 +193,8 @@ fn kind(line: &str) -> Kind {
     }
 }
 
-/// A section's title, a total, or what the program says while it reads. A function's name may well hold a colon, but not a colon and a
-/// blank outside of its arguments.
+/// Returns whether a line is a section's title, a total, or a message of the program itself. A function's name may
+/// contain a colon, but not a colon and a blank outside of its arguments.
 fn is_heading(text: &str) -> bool {
     let is_title = text.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b' ') && text.contains(' ');
     let is_total =
@@ -204,7 +204,7 @@ fn is_heading(text: &str) -> bool {
     is_title || is_total || text.starts_with("reading file ") || text.starts_with("finished reading ")
 }
 
-/// The metrics of a line such as `12 calls with 3.40K peak consumption from:`, and whether it begins a group.
+/// Parses the metrics of a line such as `12 calls with 3.40K peak consumption from:`; also returns whether it begins a group.
 fn metrics(text: &str) -> Option<(Metrics, bool)> {
     let is_group = !text.ends_with(':');
     let text = text.trim_end_matches(':').strip_suffix(" from")?;
@@ -229,11 +229,11 @@ fn metrics(text: &str) -> Option<(Metrics, bool)> {
     Some((metrics, is_group))
 }
 
-/// A number of bytes with two digits behind its point: `900B`, `72.70K`, in steps of 1,000.
+/// Parses a number of bytes with two decimals: `900B`, `72.70K`, in steps of 1,000.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let unit = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
     let number: f64 = text[..text.len() - unit.len()].parse().ok()?;
     let steps = ["B", "K", "M", "G", "T", "P"].iter().position(|name| *name == unit)?;
-    // A cast of what does not fit stays within bounds.
+    // A cast saturates.
     Some((number * 1000_f64.powi(steps as i32)).round() as u64)
 }

@@ -1,4 +1,4 @@
-//! A heap profile in the making: stacks with their figures first, what is mapped where only behind them.
+//! Builds a heap profile: stacks with their metrics come first, mappings only after them.
 
 use super::mappings::{Mappings, Place};
 use super::symbols::Symbols;
@@ -11,7 +11,7 @@ use mallow_profile::{
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 
-/// What stands on one line.
+/// The metrics of one line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Metrics {
     pub(crate) live_blocks: u64,
@@ -21,7 +21,7 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// `55: 49382 [ 55: 49382`, the closing bracket cut off.
+    /// Parses `55: 49382 [ 55: 49382`, without the closing bracket.
     pub(crate) fn of_text(text: &str) -> Option<Metrics> {
         let (live, allocated) = text.split_once('[')?;
         let pair = |text: &str| -> Option<(u64, u64)> {
@@ -42,9 +42,9 @@ impl Metrics {
 pub(crate) struct Heap {
     stacks: Vec<(Vec<u64>, Metrics)>,
     threads: BTreeMap<u64, (String, Metrics)>,
-    /// None while the file's end has not been reached.
+    /// `None` until the end of the file is reached.
     pub(crate) mappings: Option<Mappings>,
-    /// Whether allocated figures are to be left out although there are some.
+    /// Whether the numbers of allocations are ignored although they are there.
     pub(crate) only_live: bool,
     pub(crate) symbols: Symbols,
 }
@@ -54,7 +54,7 @@ impl Heap {
         Heap { symbols, ..Heap::default() }
     }
 
-    /// Adds a stack, innermost address first, with figures that can be added up.
+    /// Adds a stack, innermost address first, with metrics that can be added up.
     pub(crate) fn add_stack(&mut self, addresses: &[u64], metrics: Metrics) {
         if metrics != Metrics::default() {
             self.stacks.push((addresses.to_vec(), metrics));
@@ -69,19 +69,19 @@ impl Heap {
         self.threads.entry(thread).or_default().1.add(&metrics);
     }
 
-    /// Returns whether the file tells what was allocated beside what is live.
+    /// Returns whether the file has what was allocated, in addition to what is live.
     pub(crate) fn is_accumulated(&self) -> bool {
         !self.only_live && self.stacks.iter().any(|(_, metrics)| metrics.allocations > 0 || metrics.bytes > 0)
     }
 
-    /// Returns whether somewhere more was allocated than is live.
+    /// Returns whether at some stack more was allocated than is live.
     pub(crate) fn has_frees(&self) -> bool {
         self.stacks.iter().any(|(_, metrics)| {
             (metrics.live_blocks, metrics.live_bytes) != (metrics.allocations, metrics.bytes)
         })
     }
 
-    /// The profile of the one process.
+    /// Returns the profile of the one process.
     pub(crate) fn imported(self, mut warnings: Vec<String>) -> Imported {
         let complete = self.mappings.is_some();
         if !complete {
@@ -146,7 +146,7 @@ fn totals_of(site: &SiteTotals, allocations: bool) -> Totals {
     }
 }
 
-/// The threads with what they allocated; nothing is known of them where only live blocks are.
+/// Returns the threads with what they allocated; nothing is known of them if there are only live blocks.
 fn threads_of(threads: BTreeMap<u64, (String, Metrics)>, allocations: bool) -> Vec<Thread> {
     let thread = |(id, (name, metrics)): (u64, (String, Metrics))| Thread {
         tid: u32::try_from(id).unwrap_or(u32::MAX),
@@ -157,21 +157,21 @@ fn threads_of(threads: BTreeMap<u64, (String, Metrics)>, allocations: bool) -> V
     if allocations { threads.into_iter().map(thread).collect() } else { Vec::new() }
 }
 
-/// Bytes of paths in frames that any file may cause, and how many for each address in it.
+/// The minimum budget of bytes for paths in frames, and the budget for each address in the file.
 const PATHS_MIN: u64 = 64 << 20;
 const PATH_PER_ADDRESS: u64 = 256;
 
-/// From addresses to stacks of a profile.
+/// Converts addresses to stacks of a profile.
 struct Places<'a> {
     mappings: &'a Mappings,
     symbols: &'a Symbols,
     known: FxHashMap<(u64, bool), LocationId>,
-    /// Bytes of paths that may still be copied into frames. Only a made-up file has so long paths, or so many inlined calls.
+    /// Bytes of paths that may still be copied into frames. Only a malicious file has such long paths, or so many inlined calls.
     paths_left: u64,
 }
 
 impl Places<'_> {
-    /// The stack without the allocator's own frames on its inner side.
+    /// Returns the stack without the allocator's own innermost frames.
     fn stack(&mut self, builder: &mut ProfileBuilder, addresses: &[u64]) -> Option<StackId> {
         let own = addresses.iter().take_while(|&&address| self.is_allocator(address)).count();
         let kept = if own < addresses.len() { own } else { 0 };
@@ -193,7 +193,7 @@ impl Places<'_> {
         builder.stack(locations)
     }
 
-    /// Profilers start to unwind inside themselves.
+    /// Returns whether this is a frame of the profiler, which starts to unwind inside itself.
     fn is_allocator(&self, address: u64) -> bool {
         let Place::File(path, _) = self.mappings.place(address) else { return false };
         let file = path.rsplit('/').next().unwrap_or_default();
@@ -227,7 +227,7 @@ impl Places<'_> {
     }
 }
 
-/// A frame without a name.
+/// Returns a frame without a name.
 fn bare(address: Address) -> Frame {
     let function = match address {
         Address::InModule { svma, .. } => format!("{svma:#x}"),
@@ -237,7 +237,7 @@ fn bare(address: Address) -> Frame {
     Frame { function, ..Frame::default() }
 }
 
-/// Hexadecimal addresses with blanks between them.
+/// Parses hexadecimal addresses, separated by blanks.
 pub(crate) fn addresses_of(text: &str) -> Option<Vec<u64>> {
     let address = |word: &str| u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok();
     text.split_ascii_whitespace().map(address).collect()

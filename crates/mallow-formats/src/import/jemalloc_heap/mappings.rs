@@ -1,24 +1,25 @@
-//! The lines of `/proc/PID/maps` behind a heap profile: which file an address is in, and where in it.
+//! The lines of `/proc/PID/maps` after a heap profile: the file of an address, and the position in it.
 
 use crate::ImportError;
 use crate::lines::Lines;
 
-/// The name of a mapping that holds no code: our own export puts locations without an address there.
+/// The name of a mapping without code: our own export puts locations without an address there.
 pub(crate) const NO_ADDRESS: &str = "[no-address]";
 
-/// No file has a longer path; a damaged one would be copied into every frame.
+/// No file has a longer path; the path of a damaged one would be copied into every frame.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// Programs that are linked for a fixed place lie below this; where the loader chooses, it is above, on 32 bits too.
+/// Programs that are linked to a fixed address are below this; addresses that the loader chooses are above, in 32-bit programs too.
 const FIXED_BELOW: u64 = 0x1000_0000;
 
-/// What has to be taken from addresses of a file that is mapped from `base` on to get those stated in it. It is taken for granted that
-/// the first byte of a file that can lie anywhere has the address 0 in it, as linkers lay it out.
+/// Returns the bias of a file that is mapped from `base` on: it has to be subtracted from addresses to get those in
+/// the file. It is assumed that the first byte of a position-independent file has the address 0 in it, as linkers
+/// arrange.
 pub(crate) fn bias_of(base: u64) -> u64 {
     if base < FIXED_BELOW { 0 } else { base }
 }
 
-/// What was mapped where.
+/// The mappings.
 #[derive(Debug, Default)]
 pub(crate) struct Mappings {
     /// By start.
@@ -31,23 +32,23 @@ struct Mapping {
     end: u64,
     offset: u64,
     path: String,
-    /// Taken from an address gives the one stated in the file.
+    /// Subtracted from an address, results in the one in the file.
     bias: u64,
 }
 
-/// Where an address is.
+/// The place of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place<'a> {
-    /// In a file, at the address as stated there.
+    /// In a file, at this address in it.
     File(&'a str, u64),
-    /// In memory without a file, or nowhere.
+    /// In memory without a file, or not mapped.
     Elsewhere,
-    /// There was none: see [`NO_ADDRESS`].
+    /// There was no address: see [`NO_ADDRESS`].
     NoAddress,
 }
 
 impl Mappings {
-    /// Reads up to the end. Lines that are not mappings, such as what Go adds, are passed over.
+    /// Parses up to the end. Lines that are not mappings, such as those that Go adds, are skipped.
     pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Mappings, ImportError> {
         let mut mappings = Vec::new();
         while let Some(line) = lines.next_text()? {
@@ -64,7 +65,7 @@ impl Mappings {
         for mapping in &mappings {
             let follows =
                 before.is_some_and(|before| before.path == mapping.path && before.end == mapping.start);
-            // A file's first byte begins a new image of it, unless it only comes again for another segment.
+            // A file's first byte begins a new image of it, unless it is only mapped again for another segment.
             let image = match images.get(mapping.path.as_str()) {
                 Some(&image) if mapping.offset > 0 || follows => image,
                 _ => mapping.start.saturating_sub(mapping.offset),
@@ -79,7 +80,7 @@ impl Mappings {
         Mappings { mappings }
     }
 
-    /// Where a return address is. It may lie behind the last byte of its function's mapping.
+    /// Returns the place of a return address. It may be after the last byte of its function's mapping.
     pub(super) fn place(&self, address: u64) -> Place<'_> {
         let call = address.wrapping_sub(1);
         let behind = self.mappings.partition_point(|mapping| mapping.start <= call);
@@ -94,19 +95,19 @@ impl Mappings {
         }
     }
 
-    /// The program: the file that is mapped lowest.
+    /// Returns the program: the file that is mapped lowest.
     pub(super) fn program(&self) -> Option<&str> {
         self.mappings.iter().find(|mapping| mapping.is_file()).map(|mapping| mapping.path.as_str())
     }
 }
 
 impl Mapping {
-    /// Names in brackets are the kernel's: the heap, stacks, its own code.
+    /// Returns whether it is a file. Names in brackets are the kernel's: the heap, stacks, its own code.
     fn is_file(&self) -> bool {
         !self.path.is_empty() && !self.path.starts_with('[')
     }
 
-    /// `564a055bf000-564a055c0000 r--p 00000000 fe:00 796919      /srv/demo/heaps`
+    /// Parses `564a055bf000-564a055c0000 r--p 00000000 fe:00 796919      /srv/demo/heaps`.
     fn of_line(line: &str) -> Option<Mapping> {
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let mut words = line.trim_start().splitn(6, ' ');

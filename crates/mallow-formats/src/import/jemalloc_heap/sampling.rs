@@ -1,26 +1,26 @@
-//! From sampled metrics to estimates of all.
+//! Estimates metrics of all allocations from those of samples.
 
 use super::Metrics;
 
-/// How a profiler chose which allocations to look at.
+/// How a profiler chose the allocations that it recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sampling {
-    /// It looked at every one.
+    /// It recorded every one.
     None,
-    /// At one in about so many allocated bytes: an allocation of X bytes was seen with the probability 1 - exp(-X / period).
+    /// One allocation per period of allocated bytes, on average: an allocation of X bytes was sampled with the probability 1 - exp(-X / period).
     Poisson {
-        /// Bytes.
+        /// In bytes.
         period: u64,
     },
 }
 
 impl Sampling {
-    /// The period as files give it: 0 and 1 stand for no sampling. With a period of 1 even a block of 16 bytes is seen all but always.
+    /// Converts the period in a file: 0 and 1 mean no sampling. With a period of 1 even a block of 16 bytes is almost always sampled.
     pub(crate) fn of_period(period: u64) -> Sampling {
         if period <= 1 { Sampling::None } else { Sampling::Poisson { period } }
     }
 
-    /// What one line of a file stands for. Each line has its own mean size and is scaled by it: sums of samples cannot be scaled.
+    /// Returns the estimate of one line of a file. Each line has its own mean size and is scaled by it: sums of samples cannot be scaled.
     pub(crate) fn estimate(self, raw: &Metrics) -> Metrics {
         let Sampling::Poisson { period } = self else { return *raw };
         let (live_blocks, live_bytes) = scaled(raw.live_blocks, raw.live_bytes, period);
@@ -28,7 +28,7 @@ impl Sampling {
         Metrics { live_blocks, live_bytes, allocations, bytes }
     }
 
-    /// What people should know of such metrics.
+    /// Returns warnings about such metrics.
     pub(crate) fn warnings(self, tool: &str) -> Vec<String> {
         match self {
             Sampling::None => Vec::new(),
@@ -46,7 +46,7 @@ fn scaled(blocks: u64, bytes: u64, period: u64) -> (u64, u64) {
     }
     let (count, sum) = (blocks as f64, bytes as f64);
     let seen = -(-(sum / count) / period as f64).exp_m1();
-    // A conversion to an integer stops at the largest one.
+    // A conversion to an integer saturates.
     ((count / seen).round() as u64, (sum / seen).round() as u64)
 }
 
@@ -58,7 +58,7 @@ mod tests {
     fn a_line_is_scaled_by_its_mean_size() {
         // 407 blocks of 898 bytes on average: 1 / (1 - exp(-897.86 / 16384)) = 18.7523.
         assert_eq!(scaled(407, 365_430, 16384), (7632, 6_852_672));
-        // Blocks far larger than the period were all seen.
+        // Blocks far larger than the period were all sampled.
         assert_eq!(scaled(1, 81_939, 16384), (1, 82_494));
         assert_eq!(scaled(3, 30 << 20, 16384), (3, 30 << 20));
     }

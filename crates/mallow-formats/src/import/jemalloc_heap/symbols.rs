@@ -1,4 +1,4 @@
-//! The names that `jeprof --raw` puts in front of a heap profile.
+//! The names that `jeprof --raw` writes before a heap profile.
 //!
 //! ```text
 //! --- symbol
@@ -9,7 +9,7 @@
 //! heap_v2/524288
 //! ```
 //!
-//! Within a line the caller stands first. Addresses are return addresses less one, save for those of innermost frames.
+//! Within a line the caller comes first. Addresses are return addresses less one, except for those of innermost frames.
 
 use super::NO_STACK;
 use crate::ImportError;
@@ -28,7 +28,7 @@ pub(crate) struct Symbols {
 }
 
 impl Symbols {
-    /// Reads the names if the file begins with them, and the profile's own header behind them.
+    /// Parses the names if the file begins with them, and the profile's own header after them.
     pub(crate) fn read(lines: &mut Lines<'_>) -> Result<(Symbols, Option<String>), ImportError> {
         let mut symbols = Symbols::default();
         let mut line = lines.next_text()?;
@@ -42,7 +42,7 @@ impl Symbols {
         Ok((symbols, line))
     }
 
-    /// Takes one line; tells whether it was the last.
+    /// Parses one line; returns whether it was the last.
     fn add(&mut self, lines: &mut Lines<'_>) -> Result<bool, ImportError> {
         let line = lines.next_text()?.ok_or_else(|| lines.expected("--- behind the names"))?;
         if line.starts_with("---") {
@@ -55,23 +55,23 @@ impl Symbols {
                 let address = address.map_err(|_| lines.expected("an address and its names"))?;
                 self.names.insert(address, names.trim().to_owned());
             }
-            // Other tools' variables.
+            // Variables of other tools.
             _ => {}
         }
         Ok(false)
     }
 
-    /// Returns whether an address stands for none: see [`NO_STACK`].
+    /// Returns whether an address means no stack: see [`NO_STACK`].
     pub(super) fn is_no_stack(&self, address: u64) -> bool {
         self.names.get(&address).is_some_and(|names| names == NO_STACK)
     }
 
-    /// Adds the frame of a call, where a file tells it beside the stack. The first one of an address stays.
+    /// Adds the frame of a call, if a file has it beside the stack. The first one of an address is kept.
     pub(crate) fn add_frame(&mut self, call: u64, frame: Frame) {
         self.frames.entry(call).or_insert(frame);
     }
 
-    /// The frames at a return address, innermost first; empty where there is no name.
+    /// Returns the frames at a return address, innermost first; empty if there is no name.
     pub(super) fn frames(&self, address: u64, is_innermost: bool) -> Vec<Frame> {
         let call = address.wrapping_sub(1);
         if let Some(frame) = self.frames.get(&call) {
@@ -90,12 +90,12 @@ impl Symbols {
     }
 }
 
-/// What jeprof writes where it found no name.
+/// Returns whether jeprof found no name.
 fn is_bare_address(names: &str) -> bool {
     names.strip_prefix("0x").is_some_and(|digits| digits.bytes().all(|digit| digit.is_ascii_hexdigit()))
 }
 
-/// `leak<00000000000011d8>`: jeprof tells functions of one name apart by their addresses.
+/// Removes the address in `leak<00000000000011d8>`, by which jeprof distinguishes functions with the same name.
 fn without_address(function: &str) -> &str {
     let is_address =
         |digits: &str| digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());

@@ -1,4 +1,4 @@
-//! The profile that a massif file becomes.
+//! Builds the profile of a massif file.
 
 use super::Head;
 use super::snapshot::{Clock, Snapshot};

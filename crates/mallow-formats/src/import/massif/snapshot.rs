@@ -1,4 +1,4 @@
-//! One moment in a massif file.
+//! A snapshot in a massif file.
 
 use super::text::Text;
 use super::tree::{self, Leaf, Names, Tree};
@@ -6,7 +6,7 @@ use crate::ImportError;
 use mallow_profile::LiveSample;
 use std::rc::Rc;
 
-/// What times are counted in.
+/// The unit of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Clock {
     Instructions,
@@ -18,7 +18,7 @@ pub(super) enum Clock {
 #[derive(Clone)]
 pub(super) struct Snapshot {
     pub(super) sample: LiveSample,
-    /// What it was made of, if it was looked at closely.
+    /// The bytes by stack, if it is a detailed snapshot.
     pub(super) tree: Option<Rc<Tree>>,
     pub(super) is_peak: bool,
 }
@@ -33,7 +33,7 @@ impl Clock {
         })
     }
 
-    /// A time in the profile's unit.
+    /// Converts a time to the profile's unit.
     fn time(self, text: &str) -> Option<u64> {
         match self {
             Clock::Instructions | Clock::Bytes => text.parse().ok(),
@@ -43,12 +43,12 @@ impl Clock {
 }
 
 impl Snapshot {
-    /// Bytes that were asked for.
+    /// Returns the requested bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.sample.live_bytes
     }
 
-    /// What they were made of; without a tree they stand at no stack.
+    /// Returns the bytes by stack; without a tree they have no stack.
     pub(super) fn leaves(&self) -> Vec<Leaf> {
         match &self.tree {
             Some(tree) => tree.leaves.clone(),
@@ -58,7 +58,7 @@ impl Snapshot {
     }
 }
 
-/// The next snapshot; none at the end.
+/// Returns the next snapshot; `None` at the end.
 pub(super) fn next(
     text: &mut Text<'_>,
     clock: Clock,

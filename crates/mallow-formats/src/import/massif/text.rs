@@ -1,9 +1,9 @@
-//! A massif file's lines, and names with values on them.
+//! A massif file's lines, which have names with values.
 
 use crate::ImportError;
 use crate::lines::Lines;
 
-/// Lines that say something: neither empty nor comments.
+/// Lines that are neither empty nor comments.
 pub(super) struct Text<'a> {
     lines: Lines<'a>,
     bytes: u64,
@@ -15,7 +15,7 @@ impl<'a> Text<'a> {
         Text { lines, bytes: 0, has_ended: false }
     }
 
-    /// The next line; none at the end.
+    /// Returns the next line; `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<String>, ImportError> {
         while let Some(line) = self.lines.next_text()? {
             self.bytes = self.bytes.saturating_add(line.len() as u64 + 1);
@@ -27,12 +27,12 @@ impl<'a> Text<'a> {
         Ok(None)
     }
 
-    /// How many bytes have been read.
+    /// Returns how many bytes have been read.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// An error about the line that was given last.
+    /// Returns an error about the line that was returned last.
     pub(super) fn expected(&self, expected: impl Into<String>) -> ImportError {
         let mut expected = expected.into();
         if self.has_ended {
@@ -41,7 +41,7 @@ impl<'a> Text<'a> {
         self.lines.expected(expected)
     }
 
-    /// The value of the next line, which has to have this name.
+    /// Returns the value of the next line, which must have this name.
     pub(super) fn value(&mut self, name: &str) -> Result<String, ImportError> {
         let line = self.next()?;
         let value = line.as_deref().and_then(|line| line.strip_prefix(name)?.strip_prefix('='));
@@ -50,7 +50,7 @@ impl<'a> Text<'a> {
             .ok_or_else(|| self.expected(format!("{name}= and a value")))
     }
 
-    /// The whole number that the next line has under this name.
+    /// Returns the whole number of the next line, which must have this name.
     pub(super) fn number(&mut self, name: &str) -> Result<u64, ImportError> {
         let value = self.value(name)?;
         value.parse().map_err(|_| self.expected(format!("{name}= and a whole number below 2^64")))

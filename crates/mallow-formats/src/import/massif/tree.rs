@@ -1,6 +1,6 @@
-//! A massif file's heap tree: bytes by stack, callers below what they call.
+//! A massif file's heap tree: bytes by stack, callers below their callees.
 //!
-//! A line's depth is the number of blanks before it, which is checked: a tree without them could name deep stacks in few bytes.
+//! A line's depth is the number of blanks before it, which is checked: without them, a tree could describe deep stacks in few bytes.
 
 use super::text::Text;
 use crate::ImportError;
@@ -10,25 +10,25 @@ use rustc_hash::FxHashMap;
 /// What our export writes for bytes without a stack.
 const NO_STACK: &str = "[no stack]";
 
-/// The texts of frames, each once, over all trees of a file.
+/// The texts of frames, each stored once, for all trees of a file.
 #[derive(Default)]
 pub(super) struct Names {
     texts: Vec<String>,
     numbers: FxHashMap<String, u32>,
 }
 
-/// What a snapshot was made of.
+/// The tree of a snapshot.
 pub(super) struct Tree {
-    /// Their bytes add up to the snapshot's.
+    /// The sum of their bytes is that of the snapshot.
     pub(super) leaves: Vec<Leaf>,
-    /// What stands beside the root, which says what is counted.
+    /// The text beside the root, which says what is counted.
     pub(super) title: String,
 }
 
-/// Bytes at one stack.
+/// Bytes of one stack.
 #[derive(Clone)]
 pub(super) struct Leaf {
-    /// Numbers of frames. Empty where the file names no stack, shorter than the true stack where callers were too small to be told.
+    /// Numbers of frames. Empty if the file names no stack, shorter than the true stack if callers were below massif's threshold.
     pub(super) innermost_first: Vec<u32>,
     pub(super) bytes: u64,
 }
@@ -60,13 +60,13 @@ impl Names {
         number
     }
 
-    /// The frames by the same numbers.
+    /// Returns the frames by the same numbers.
     pub(super) fn frames(&self, file_bytes: u64) -> Frames {
         Frames::new(&self.texts, file_bytes)
     }
 }
 
-/// Reads the tree of a snapshot of so many bytes.
+/// Parses the tree of a snapshot with this number of bytes.
 pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> Result<Tree, ImportError> {
     let (mut leaves, mut title) = (Vec::new(), String::new());
     // The first is the snapshot itself, whose only child is the tree's root.
@@ -106,7 +106,7 @@ pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> R
     Ok(Tree { leaves, title })
 }
 
-/// Ends the innermost node. What its children do not have is its own.
+/// Ends the innermost node. The bytes that its children do not have are its own.
 fn close(open: &mut Vec<Open>, leaves: &mut Vec<Leaf>) {
     let own = open.last().map_or(0, |node| node.bytes - node.children_bytes);
     if own > 0 {
@@ -124,7 +124,7 @@ fn node_of(line: &str) -> Option<Node<'_>> {
     Some(Node { depth, children: children.parse().ok()?, bytes: bytes.parse().ok()?, text: text.trim() })
 }
 
-/// `in 3 places, all below massif's threshold (1.00%)`, or what we write for bytes without a stack.
+/// Returns whether the text is `in 3 places, all below massif's threshold (1.00%)`, or what we write for bytes without a stack.
 fn is_sum(text: &str) -> bool {
     let count = text.strip_prefix("in ").and_then(|text| text.split_once(" place"));
     text == NO_STACK || count.is_some_and(|(count, _)| count.parse::<u64>().is_ok())

@@ -1,5 +1,5 @@
-//! The heap tree of memcheck or helgrind in massif's format (`--xtree-memory` with a file name that ends in `.ms`): what stands as a
-//! snapshot is not a moment but a metric, such as all bytes ever allocated.
+//! The heap tree of memcheck or helgrind in massif's format (`--xtree-memory` with a file name that ends in `.ms`):
+//! its snapshots are not moments but metrics, such as all bytes ever allocated.
 
 use super::Head;
 use super::built::{add_site, builder_of, overgrown, process_of};
@@ -9,7 +9,7 @@ use super::tree::Names;
 use crate::{Format, ImportError, Imported};
 use mallow_profile::{Availability, SiteTotals, Totals};
 
-/// What a tree counts, by the first word of its title.
+/// The metric of a tree, by the first word of its title.
 #[derive(Clone, Copy)]
 enum Metric {
     LeakedBytes,
@@ -20,7 +20,7 @@ enum Metric {
     Frees,
 }
 
-/// Reads the trees, one metric after the other.
+/// Parses the trees, one metric after the other.
 pub(super) fn read(text: &mut Text<'_>, head: Head, names: &mut Names) -> Result<Imported, ImportError> {
     let mut trees: Vec<(Metric, Snapshot)> = Vec::new();
     while let Some(snapshot) = snapshot::next(text, head.clock, names)? {
@@ -81,11 +81,11 @@ impl Metric {
             Metric::Frees => &mut totals.frees,
             Metric::FreedBytes => return,
         };
-        // A metric comes once, but in a damaged file.
+        // A metric occurs once, except in a damaged file.
         *sum = sum.saturating_add(count);
     }
 
-    /// What is freed has no metric of a site's own.
+    /// Returns the totals of a site. What was freed has no metric of its own.
     fn of_site(self, count: u64) -> Option<SiteTotals> {
         let mut site = SiteTotals::default();
         match self {

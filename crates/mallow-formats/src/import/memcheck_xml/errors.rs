@@ -1,13 +1,13 @@
-//! The elements of memcheck's XML that tell of leaks. What they mean is not decided here.
+//! Parses the elements of memcheck's XML that describe leaks, without interpreting them.
 
 use crate::{Format, ImportError, Position};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// Deeper files are none of memcheck's.
+/// memcheck's own files are never nested more deeply.
 const DEPTH_MAX: usize = 64;
 
-/// A file's contents.
+/// The contents of a file.
 #[derive(Default)]
 pub(super) struct Document {
     pub(super) pid: u32,
@@ -23,16 +23,16 @@ pub(super) struct Document {
 #[derive(Default)]
 pub(super) struct Leak {
     pub(super) kind: String,
-    /// With the indirect ones.
+    /// Including the indirect ones.
     pub(super) bytes: u64,
     pub(super) blocks: u64,
-    /// What was only reachable through the record's blocks.
+    /// Bytes that were only reachable through the record's blocks.
     pub(super) indirect_bytes: u64,
     /// Innermost first.
     pub(super) frames: Vec<Raw>,
 }
 
-/// A frame as it stands in the file; what is missing is 0 or empty.
+/// A frame as it is in the file; what is missing is 0 or empty.
 #[derive(Default)]
 pub(super) struct Raw {
     pub(super) address: u64,
@@ -43,7 +43,7 @@ pub(super) struct Raw {
     pub(super) line: Option<u32>,
 }
 
-/// Reads a file.
+/// Parses a file.
 pub(super) fn document(bytes: &[u8]) -> Result<Document, ImportError> {
     let mut reader = Reader::from_reader(bytes);
     let mut document = Document::default();
@@ -75,13 +75,13 @@ pub(super) fn document(bytes: &[u8]) -> Result<Document, ImportError> {
             }
             Ok(Event::Eof) => break,
             Ok(_) => {}
-            // A file that was cut short ends in the middle of something.
+            // A truncated file ends in the middle of an element.
             Err(_) if reader.buffer_position() >= bytes.len() as u64 => break,
             Err(_) => return Err(damaged(reader.error_position(), "well-formed XML")),
         }
     }
     if !document.complete {
-        // The record that was not closed is not whole.
+        // A record that was not closed is incomplete.
         if path.iter().any(|name| name == "error") {
             document.leaks.pop();
         }
@@ -93,7 +93,7 @@ pub(super) fn document(bytes: &[u8]) -> Result<Document, ImportError> {
     Ok(document)
 }
 
-/// What `&lt;` and its kin stand for.
+/// Returns the character of `&lt;` and similar entities.
 fn character(name: &[u8]) -> char {
     match name {
         b"lt" => '<',
@@ -113,7 +113,7 @@ impl Document {
     fn open(&mut self, path: &[String]) {
         match names(path).as_slice() {
             ["valgrindoutput", "error"] => self.leaks.push(Leak::default()),
-            // Further stacks of an error tell where something else happened.
+            // Further stacks of an error say where something else happened.
             ["valgrindoutput", "error", "stack", "frame"] => {
                 if let Some(leak) = self.leaks.last_mut() {
                     leak.frames.push(Raw::default());
@@ -167,12 +167,12 @@ fn names(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-/// `0x1095F8`
+/// Parses `0x1095F8`.
 fn address(text: &str) -> u64 {
     text.strip_prefix("0x").and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
 
-/// The second number of `20,024 (24 direct, 20,000 indirect) bytes in 1 blocks are definitely lost`.
+/// Parses the second number of `20,024 (24 direct, 20,000 indirect) bytes in 1 blocks are definitely lost`.
 fn indirect(text: &str) -> Option<u64> {
     let (_, inside) = text.split_once(" direct, ")?;
     inside.split_once(" indirect)")?.0.replace(',', "").parse().ok()

@@ -1,28 +1,28 @@
-//! The container: its head, its attributes, what it says of the machine and of files, and its records.
+//! The container: its header, its attributes, what it says of the machine and of files, and its records.
 //!
-//! Every length is held against the file before it is believed. Records are found, not yet understood.
+//! Every length is checked against the file before it is used. Records are found here, and interpreted elsewhere.
 
 use byteorder::LittleEndian;
 use linux_perf_event_reader::PerfEventAttr;
 use std::io::Read;
 
-/// Kinds of records that perf adds to those of the kernel, which are below 64.
+/// The first kind of record that perf adds to those of the kernel, which are below 64.
 const FIRST_OF_PERF: u32 = 64;
 const AUXTRACE: u32 = 71;
 const COMPRESSED: u32 = 81;
 const COMPRESSED_2: u32 = 83;
-/// Bytes of a record's head: kind, flags, size.
+/// The size of a record's header: kind, flags, size.
 const HEAD_BYTES: usize = 8;
-/// Numbers of what a file may say beside its records.
+/// Numbers of the file's feature sections.
 const BUILD_ID: u32 = 2;
 const HOST: u32 = 3;
 const RELEASE: u32 = 4;
 const ARCH: u32 = 6;
 const COMMAND: u32 = 11;
 const EVENTS: u32 = 12;
-/// A build id's size stands behind it; else it is 20.
+/// The size of the build id follows it; otherwise it is 20.
 const HAS_SIZE: u16 = 1 << 15;
-/// Unpacked bytes that a packed one may stand for.
+/// The maximum number of decompressed bytes per compressed one.
 const UNPACKED_PER_BYTE_MAX: u64 = 1100;
 
 /// An event that was recorded.
@@ -32,11 +32,11 @@ pub(super) struct Event {
     pub(super) ids: Vec<u64>,
 }
 
-/// A kernel's record.
+/// A record of the kernel.
 pub(super) struct Record {
     pub(super) kind: u32,
     pub(super) flags: u16,
-    /// What follows the head, in the file or among what was unpacked.
+    /// The bytes after its header, in the file or in the decompressed part.
     pub(super) body: std::ops::Range<usize>,
     pub(super) is_unpacked: bool,
 }
@@ -48,12 +48,12 @@ pub(super) struct Container<'a> {
     pub(super) events: Vec<Event>,
     pub(super) records: Vec<Record>,
     unpacked: Vec<u8>,
-    /// Whether all of it is there.
+    /// Whether the file is complete.
     pub(super) is_whole: bool,
 }
 
 impl<'a> Container<'a> {
-    /// Finds everything in a file's bytes.
+    /// Parses a file.
     ///
     /// # Errors
     /// A sentence without its end.
@@ -80,7 +80,7 @@ impl<'a> Container<'a> {
         Ok(file)
     }
 
-    /// A record's bytes behind its head.
+    /// Returns a record's bytes after its header.
     pub(super) fn body(&self, record: &Record) -> &[u8] {
         let bytes = if record.is_unpacked { &self.unpacked } else { self.bytes };
         bytes.get(record.body.clone()).unwrap_or_default()
@@ -90,29 +90,29 @@ impl<'a> Container<'a> {
         self.features.iter().find(|(known, _)| *known == number).map(|(_, bytes)| *bytes)
     }
 
-    /// The machine's name.
+    /// Returns the machine's name.
     pub(super) fn host(&self) -> Option<String> {
         string(&mut self.feature(HOST)?)
     }
 
-    /// The kernel's release.
+    /// Returns the kernel's release.
     pub(super) fn release(&self) -> Option<String> {
         string(&mut self.feature(RELEASE)?)
     }
 
-    /// The machine's architecture, by `uname`.
+    /// Returns the machine's architecture, by `uname`.
     pub(super) fn arch(&self) -> Option<String> {
         string(&mut self.feature(ARCH)?)
     }
 
-    /// The words of perf's own command line.
+    /// Returns the arguments of perf's own command line.
     pub(super) fn command(&self) -> Vec<String> {
         let Some(mut rest) = self.feature(COMMAND) else { return Vec::new() };
         let count = take_u32(&mut rest).unwrap_or(0);
         (0..count).map_while(|_| string(&mut rest)).collect()
     }
 
-    /// Paths of files with their build ids.
+    /// Returns paths of files with their build ids.
     pub(super) fn build_ids(&self) -> Vec<(String, Vec<u8>)> {
         let mut rest = self.feature(BUILD_ID).unwrap_or_default();
         let mut known = Vec::new();
@@ -161,7 +161,7 @@ impl<'a> Container<'a> {
                     let size = u64_at(body, 0).map_or(0, place);
                     packed.extend_from_slice(body.get(8..8_usize.saturating_add(size)).unwrap_or_default());
                 }
-                // What a processor traced follows the record.
+                // The data of a hardware trace follows the record.
                 AUXTRACE => at = at.saturating_add(u64_at(body, 0).map_or(0, place)),
                 FIRST_OF_PERF.. => {}
                 _ => self.records.push(Record { kind, flags, body: body_at, is_unpacked: false }),
@@ -175,7 +175,7 @@ impl<'a> Container<'a> {
 
     fn unpack(&mut self, packed: &[u8]) {
         let bytes_max = (packed.len() as u64).saturating_mul(UNPACKED_PER_BYTE_MAX);
-        // perf never ends its archive, and a torn one gives what is in front of the tear: whether all is there is told by the records.
+        // perf never ends its zstd frame, and a truncated one returns what precedes the end: whether all is there follows from the records.
         let _ = zstd::stream::read::Decoder::with_buffer(packed)
             .and_then(|decoder| decoder.take(bytes_max).read_to_end(&mut self.unpacked));
         let mut at = 0;
@@ -190,7 +190,7 @@ impl<'a> Container<'a> {
     }
 }
 
-/// The sections that the bits of the head announce, in their order, behind the records.
+/// Returns the sections that are announced by bits of the header, in their order, after the records.
 fn features(bytes: &[u8], table: usize) -> Vec<(u32, &[u8])> {
     let is_set = |number: &u32| {
         let word = u64_at(bytes, 72 + (*number as usize / 64) * 8).unwrap_or(0);
@@ -204,7 +204,7 @@ fn features(bytes: &[u8], table: usize) -> Vec<(u32, &[u8])> {
     (0..256).filter(is_set).enumerate().filter_map(section).collect()
 }
 
-/// The names of events: their count, an attribute's size, then attribute, count of ids, name and ids of each.
+/// Returns the names of events: their count, an attribute's size, then attribute, count of ids, name and ids of each.
 fn names_of(mut rest: &[u8]) -> Vec<String> {
     let (Some(count), Some(attr_bytes)) = (take_u32(&mut rest), take_u32(&mut rest)) else {
         return Vec::new();
@@ -219,7 +219,7 @@ fn names_of(mut rest: &[u8]) -> Vec<String> {
     (0..count).map_while(name).collect()
 }
 
-/// A record's kind, flags and body, and what is behind it.
+/// Returns a record's kind, flags and body, and the rest.
 fn record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     let head: &[u8; HEAD_BYTES] = bytes.first_chunk()?;
     let kind = u32::from_le_bytes([head[0], head[1], head[2], head[3]]);
@@ -228,7 +228,7 @@ fn record(bytes: &[u8]) -> Option<(u32, u16, &[u8], &[u8])> {
     Some((kind, flags, bytes.get(HEAD_BYTES..size)?, bytes.get(size..)?))
 }
 
-/// A length, then so many bytes, of which the text is what comes before the first zero.
+/// Parses a length and that many bytes, of which the text ends before the first zero.
 fn string(rest: &mut &[u8]) -> Option<String> {
     let length = take_u32(rest)? as usize;
     let (found, behind) = rest.split_at_checked(length)?;

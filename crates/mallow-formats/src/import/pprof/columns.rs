@@ -16,11 +16,11 @@ enum Metric {
     Temporary,
 }
 
-/// The metrics by the place of their values.
+/// The metrics by the index of their values.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     metrics: Vec<Option<Metric>>,
-    /// What else the file holds, as `kind/unit`.
+    /// Other values in the file, as `kind/unit`.
     pub(super) others: Vec<String>,
 }
 
@@ -42,7 +42,7 @@ impl Columns {
         self.metrics.contains(&Some(metric))
     }
 
-    /// What the file can tell.
+    /// Returns which metrics the file has.
     pub(super) fn known(&self) -> Availability {
         Availability {
             allocations: self.has(Metric::Allocations),
@@ -56,7 +56,7 @@ impl Columns {
         }
     }
 
-    /// A sample's metrics. Differences between profiles have negative ones, which no profile can hold.
+    /// Returns a sample's metrics. Differences between profiles have negative ones, which a profile cannot represent.
     pub(super) fn totals(&self, values: &[i64]) -> SiteTotals {
         let mut totals = SiteTotals::default();
         for (metric, &value) in self.metrics.iter().zip(values) {
@@ -81,7 +81,7 @@ fn metric_of(messages: &Messages, sample_type: &ValueType) -> Option<Metric> {
     let (metric, its_unit) = match messages.text(sample_type.kind) {
         value::ALLOC_OBJECTS => (Metric::Allocations, "count"),
         value::ALLOC_SPACE => (Metric::Bytes, "bytes"),
-        // Without a word before it, tcmalloc, V8 and others mean what is live.
+        // Without a prefix, tcmalloc, V8 and others mean what is live.
         value::INUSE_OBJECTS | "objects" => (Metric::LiveBlocks, "count"),
         value::INUSE_SPACE | "space" => (Metric::LiveBytes, "bytes"),
         value::PEAK_OBJECTS => (Metric::PeakBlocks, "count"),

@@ -1,6 +1,6 @@
-//! A pprof file of where time went: Go's CPU profiles, those of gperftools, of perf's converters, and ours.
+//! A pprof file that is a CPU profile: those of Go, gperftools, perf's converters, and ours.
 //!
-//! Samples that say when they were taken are kept one by one; the others are added up.
+//! Samples with a time are kept one by one; the others are added up.
 
 use super::messages::Messages;
 use super::places::Places;
@@ -15,11 +15,11 @@ use mallow_cpu::{
 use mallow_stacks::{ProcessIndex, StacksBuilder};
 use rustc_hash::FxHashMap;
 
-/// The metrics by the place of their values, each with how much a unit is.
+/// The metrics by the index of their values, each with the factor of its unit.
 #[derive(Debug, Default)]
 pub(super) struct CpuColumns {
     metrics: Vec<Option<(CpuMetric, u64)>>,
-    /// The event's name, where one is told.
+    /// The event's name, if there is one.
     event: String,
     others: Vec<String>,
 }
@@ -78,13 +78,13 @@ impl CpuColumns {
     }
 }
 
-/// What a file of ours says in its comment.
+/// Returns the additional data in the comment of a file that mallow wrote.
 fn beside_of(messages: &Messages) -> Option<Beside> {
     let ours = |&comment| messages.text(comment).strip_prefix(cpu_labels::COMMENT);
     serde_json::from_str(messages.comments.iter().find_map(ours)?).ok()
 }
 
-/// `own_event` is the name of what was sampled in a file of ours, which may be any.
+/// Returns the metric of a sample type. `own_event` is the name of the sampled event in a file that mallow wrote, which may be any.
 fn metric_of(messages: &Messages, sample_type: &ValueType, own_event: &str) -> Option<(CpuMetric, u64)> {
     let unit = messages.text(sample_type.unit);
     let nanoseconds = match unit {
@@ -111,7 +111,7 @@ fn metric_of(messages: &Messages, sample_type: &ValueType, own_event: &str) -> O
     }
 }
 
-/// perf's names of what processors count, and the kernel's.
+/// perf's names of events that processors count, and of those that the kernel counts.
 const EVENTS: [&str; 14] = [
     "events",
     "cycles",
@@ -129,7 +129,7 @@ const EVENTS: [&str; 14] = [
     "branch-instructions",
 ];
 
-/// Reads a file whose columns are these.
+/// Parses a file with these columns.
 pub(super) fn read(
     messages: &Messages,
     columns: &CpuColumns,
@@ -186,7 +186,7 @@ pub(super) fn read(
     Ok(ImportedCpu { profile, warnings, complete: true })
 }
 
-/// What labels say.
+/// The labels of samples.
 #[derive(Debug, Default, PartialEq, Eq, Hash, Clone)]
 struct Labels {
     pid: u32,
@@ -201,7 +201,7 @@ impl Labels {
         let mut known = Labels::default();
         for label in labels {
             let number = u32::try_from(label.number).unwrap_or(0);
-            // Some write numbers as text.
+            // Some tools write numbers as text.
             let text = messages.text(label.text);
             let number = if text.is_empty() { number } else { text.parse().unwrap_or(number) };
             match messages.text(label.key) {
@@ -219,9 +219,9 @@ impl Labels {
     }
 }
 
-/// Threads of a file.
+/// The threads of a file.
 struct Threads {
-    /// Whether a list of them is in the file.
+    /// Whether the file has a list of them.
     is_told: bool,
     known: FxHashMap<(u32, u32, String), ThreadIndex>,
 }

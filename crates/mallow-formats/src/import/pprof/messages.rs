@@ -1,11 +1,11 @@
-//! A pprof file's fields, gathered: every message is decoded on its own, so that an error can name its place.
+//! Decodes a pprof file: every message is decoded separately, so that an error can name its position.
 
 use crate::pprof_proto::{Function, Location, Mapping, Sample, ValueType, field};
 use crate::{Format, ImportError, Position};
 use prost::Message;
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 
-/// The messages of a file, each with its place where an error may have to name it.
+/// The messages of a file, with their positions if an error may need them.
 #[derive(Debug, Default)]
 pub(super) struct Messages {
     pub(super) sample_types: Vec<ValueType>,
@@ -21,7 +21,7 @@ pub(super) struct Messages {
     pub(super) comments: Vec<i64>,
 }
 
-/// An error about a byte.
+/// Returns an error about a byte.
 pub(super) fn expected(byte: u64, expected: &str) -> ImportError {
     let position = Position::Byte(byte);
     ImportError::Damaged { format: Format::Pprof, position, expected: expected.to_owned() }
@@ -67,7 +67,7 @@ impl Messages {
             field::MAPPING => self.mappings.push(message(payload, at, "a mapping")?),
             field::LOCATION => self.locations.push((at, message(payload, at, "a location")?)),
             field::FUNCTION => self.functions.push(message(payload, at, "a function")?),
-            // Programs have names that are no UTF-8.
+            // Programs have names that are not UTF-8.
             field::STRING_TABLE => self.strings.push(String::from_utf8_lossy(payload).into_owned()),
             field::PERIOD_TYPE => self.period_type = Some(message(payload, at, "the period's type")?),
             field::COMMENT => {
@@ -92,7 +92,7 @@ impl Messages {
         }
     }
 
-    /// A string of the table; the empty one where there is none.
+    /// Returns a string of the table; the empty one if there is none.
     pub(super) fn text(&self, index: i64) -> &str {
         usize::try_from(index).ok().and_then(|index| self.strings.get(index)).map_or("", String::as_str)
     }

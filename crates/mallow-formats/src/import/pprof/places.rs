@@ -1,4 +1,4 @@
-//! From a pprof file's locations, functions and mappings to locations of a profile.
+//! Converts a pprof file's locations, functions and mappings to locations of a profile.
 
 use super::messages::{Messages, expected};
 use crate::import::jemalloc_heap::{NO_STACK, bias_of};
@@ -9,37 +9,37 @@ use mallow_base::{Frame, Language};
 use mallow_stacks::{Address, LocationId, Module, ModuleId, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
 
-/// Bytes of names in frames that any file may cause, and how many for each of its bytes: a name stands once in the file, but
-/// in every frame.
+/// The minimum budget of bytes for names in frames, and the budget for each byte of the file: a name is in the file
+/// once, but in every frame.
 const TEXT_MIN: u64 = 64 << 20;
 const TEXT_PER_BYTE: u64 = 64;
 /// No file has a longer path.
 const PATH_BYTES_MAX: usize = 4096;
 
-/// A mapping that is a file.
+/// A mapping of a file.
 struct Image {
     module: ModuleId,
     path: String,
     bias: u64,
 }
 
-/// What a location lies in.
+/// The mapping of a location.
 #[derive(Clone, Copy)]
 struct Within<'a> {
     image: Option<&'a Image>,
-    /// That of a script, where its frames lie in no file.
+    /// The language of a script, if its frames are not in a file.
     language: Language,
 }
 
 /// Locations by their ids in the file.
 pub(super) struct Places {
     locations: FxHashMap<u64, LocationId>,
-    /// Stands for no stack: see [`NO_STACK`].
+    /// The id that means no stack: see [`NO_STACK`].
     no_stack: Option<u64>,
 }
 
 impl Places {
-    /// Takes all locations over.
+    /// Converts all locations.
     pub(super) fn of(
         messages: &Messages,
         builder: &mut StacksBuilder,
@@ -70,7 +70,7 @@ impl Places {
         Ok(Places { locations, no_stack })
     }
 
-    /// The stack of a sample at a byte of the file.
+    /// Returns the stack of a sample at this position in the file.
     pub(super) fn stack(
         &self,
         builder: &mut StacksBuilder,
@@ -100,18 +100,18 @@ fn image_of(messages: &Messages, mapping: &Mapping, builder: &mut StacksBuilder)
     Some(Image { module, path: path.to_owned(), bias })
 }
 
-/// The language that a mapping stands for, as our own export writes it.
+/// Returns the language that a mapping represents in our own exports.
 fn language_of(path: &str) -> Option<Language> {
     let word = path.strip_prefix('[')?.strip_suffix(']')?;
     Language::ALL.into_iter().find(|language| language.word() == Some(word))
 }
 
-/// What is no file and holds code nevertheless.
+/// Returns whether it is code that is not in a file.
 fn is_code(path: &str) -> bool {
     path.starts_with("[kernel") || path == "[vdso]"
 }
 
-/// pprof's addresses are those of calls, ours those behind them.
+/// Returns the return address: pprof's addresses are those of calls.
 fn address_of(location: &Location, image: Option<&Image>) -> Address {
     match (location.address, image) {
         (0, _) => Address::Unknown,
@@ -123,7 +123,7 @@ fn address_of(location: &Location, image: Option<&Image>) -> Address {
     }
 }
 
-/// What frames may still take of names.
+/// The remaining budget of names.
 struct Names<'a> {
     messages: &'a Messages,
     functions: FxHashMap<u64, &'a Function>,
@@ -138,7 +138,7 @@ impl<'a> Names<'a> {
         Names { messages, functions, bytes_max, bytes_left: bytes_max }
     }
 
-    /// The frames of the location at a byte of the file.
+    /// Returns the frames of the location at this position in the file.
     fn frames(
         &mut self,
         location: &Location,
@@ -147,7 +147,7 @@ impl<'a> Names<'a> {
     ) -> Result<Vec<Frame>, ImportError> {
         let outermost = location.line.len().saturating_sub(1);
         if location.line.is_empty() {
-            // The address will stand for the name, in the same file.
+            // The address will represent the name, in the same file.
             self.take(within.image.map_or(0, |image| image.path.len()))?;
         }
         let mut frames = Vec::with_capacity(location.line.len());
@@ -158,7 +158,7 @@ impl<'a> Names<'a> {
         Ok(frames)
     }
 
-    /// None where the function is missing.
+    /// Returns `None` if the function is missing.
     fn frame(
         &mut self,
         line: &Line,
@@ -198,7 +198,7 @@ impl<'a> Names<'a> {
     }
 }
 
-/// GNU's build ids are hexadecimal; Go's are not, and mean nothing to those who look for files.
+/// Parses hexadecimal, which GNU's build ids are. Go's build ids are not, and are useless for finding files.
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {

@@ -1,10 +1,10 @@
-//! What a pprof file says of the recording: the command and the time.
+//! The command and the time of the recording in a pprof file.
 
 use super::messages::Messages;
 use crate::pprof_proto::COMMAND_COMMENT;
 use mallow_profile::Recording;
 
-/// The command is that of our own comment, or else the first mapping's file.
+/// Returns the recording; its command is that of our own comment, or else the first mapping's file.
 pub(super) fn recording_of(messages: &Messages) -> Recording {
     let comment =
         messages.comments.iter().find_map(|&comment| messages.text(comment).strip_prefix(COMMAND_COMMENT));

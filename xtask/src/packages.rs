@@ -52,6 +52,8 @@ const NEEDS: &[Need] = &[
     // A server of debug files, and its client.
     command(&["debuginfod"], "debuginfod"),
     installed(&["libc6-dbg"]),
+    // Tells which files a report opens.
+    command(&["strace"], "strace"),
     // `script`, which gives a command a terminal.
     command(&["bsdutils"], "script"),
     // Peers that our metrics are compared with.

@@ -115,6 +115,9 @@ pub(crate) struct LowArgs {
     /// Say nothing on stderr but warnings and what went wrong
     #[arg(short, long, global = true, hide_short_help = true)]
     pub(crate) quiet: bool,
+    /// Open the files that a trace names though it was not recorded here: for names and suppressions
+    #[arg(long, global = true, hide_short_help = true)]
+    pub(crate) open_files: bool,
     #[command(subcommand)]
     pub(crate) command: LowCommand,
 }

@@ -81,6 +81,9 @@ fn main() -> ExitCode {
     if args.no_pager {
         pager::turn_off();
     }
+    if args.open_files {
+        mallow_query::open_what_traces_name();
+    }
     let sound = contradictions::refuse(&args.command).and_then(|()| newest::name_files(&mut args.command));
     sound
         .map_err(Refusal::of_input)

@@ -49,7 +49,9 @@ fn named(path: &str) -> Option<String> {
     let name = from_here(path, folders());
     let file = match (&name, folders().first()) {
         (Some(name), Some(here)) => Some(here.join(name)),
-        _ => Some(PathBuf::from(path)).filter(|file| file.is_absolute() && file.is_file()),
+        // A trace from elsewhere has nothing looked at that it names.
+        _ => Some(PathBuf::from(path))
+            .filter(|file| mallow_query::are_all_traces_believed() && file.is_absolute() && file.is_file()),
     };
     for shown in [name.as_deref(), Some(telling_path(path))].into_iter().flatten() {
         let of_it = known.files.entry(shown.to_owned()).or_insert_with(|| file.clone());
@@ -66,9 +68,10 @@ fn from_here(path: &str, folders: &[PathBuf]) -> Option<String> {
     let path = Path::new(path);
     let below = folders.iter().find_map(|folder| path.strip_prefix(folder).ok());
     let below = below.or_else(|| path.is_relative().then_some(path))?;
-    let is_there = folders.first().is_some_and(|here| here.join(below).is_file());
+    // First: what lies elsewhere is not even looked for.
     let is_below = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    is_there.then_some(below).filter(|_| is_below)?.to_str().map(str::to_owned)
+    let is_there = is_below && folders.first().is_some_and(|here| here.join(below).is_file());
+    is_there.then_some(below)?.to_str().map(str::to_owned)
 }
 
 /// Returns a page with its places as links, if stdout supports them.

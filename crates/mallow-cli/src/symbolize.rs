@@ -8,6 +8,7 @@ use mallow_formats::Format;
 use mallow_query::{Failure, Names, refused};
 use mallow_text::plural;
 use mallow_trace::{Trace, TraceError};
+use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Write};
 
 /// Looks names up and writes the trace with them.
@@ -28,7 +29,16 @@ pub(crate) fn run(low: &LowSymbolize) -> Result<u8, Failure> {
     let copy = |out: &mut dyn Write| trace.copy_with_names(|stacks| names.complete(stacks), out);
     let is_in_place = low.output.output.is_none() && file.as_os_str() != mallow_files::STREAM;
     let found = match is_in_place {
-        true => mallow_files::replace_with(file, |file| copy(&mut BufWriter::new(file))).map_err(unread)?,
+        true => {
+            let is_made_here = mallow_files::is_made_here(file);
+            let copy = |new: &mut File| {
+                if is_made_here {
+                    mallow_files::mark_as_made_here(new);
+                }
+                copy(&mut BufWriter::new(new))
+            };
+            mallow_files::replace_with(file, copy).map_err(unread)?
+        }
         false => {
             let mut found = 0;
             Destination::from(low.output.clone()).write(|out| {

@@ -1,4 +1,4 @@
-//! Files that are given away: what they contain.
+//! Traces from elsewhere, and files that are given away: what is opened, and what they contain.
 
 use std::fs;
 use std::path::Path;
@@ -32,6 +32,66 @@ fn recorded(folder: &Path) -> String {
     run(folder, "gcc", &["-g", "-O1", "-fno-optimize-sibling-calls", "-o", &program, &source]);
     mallow(folder, &["record", "-o", "trace", "--", &program, "--password", "secret-of-eve"]);
     program
+}
+
+/// Whether the report of a trace, asked for in another folder, opens or looks at anything in the folder of the program that it names; and the report.
+fn opened(folder: &Path, trace: &str, more: &[&str]) -> (bool, String) {
+    let elsewhere = folder.join("elsewhere");
+    fs::create_dir_all(&elsewhere).unwrap();
+    let trace = folder.join(trace).to_str().unwrap().to_owned();
+    let strace = ["-f", "-o", "calls", "-e", "trace=%file", env!("CARGO_BIN_EXE_mallow"), "report", &trace];
+    let report = run(&elsewhere, "strace", &[&strace[..], more].concat());
+    let calls = fs::read_to_string(elsewhere.join("calls")).unwrap();
+    assert!(calls.contains(&format!("\"{trace}\"")), "{calls}");
+    (calls.contains("folder-of-eve"), String::from_utf8(report.stdout).unwrap())
+}
+
+#[test]
+fn a_trace_from_elsewhere_opens_nothing_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path());
+    // What arrives is the content.
+    fs::write(folder.path().join("stranger"), fs::read(folder.path().join("trace")).unwrap()).unwrap();
+    let is_suppressed = |report: &str| {
+        report.contains("\"pattern\":\"keep_for_ever\"") || report.contains("\"pattern\": \"keep_for_ever\"")
+    };
+    let own = opened(folder.path(), "trace", &["--json"]);
+    assert!(own.0 && is_suppressed(&own.1), "{own:?}");
+    let strangers = opened(folder.path(), "stranger", &["--json"]);
+    assert!(!strangers.0 && !is_suppressed(&strangers.1), "{strangers:?}");
+    let page = opened(folder.path(), "stranger", &[]);
+    assert!(!page.0 && page.1.contains("keep_for_ever (app.c:4)"), "{page:?}");
+    let asked = opened(folder.path(), "stranger", &["--json", "--open-files"]);
+    assert!(asked.0 && is_suppressed(&asked.1), "{asked:?}");
+}
+
+#[test]
+fn a_trace_from_elsewhere_that_was_cut_short_is_named_by_nothing_of_this_machine() {
+    let folder = tempfile::tempdir().unwrap();
+    recorded(folder.path());
+    let whole = fs::read(folder.path().join("trace")).unwrap();
+    fs::write(folder.path().join("stranger"), cut_before_names(&whole)).unwrap();
+    let (is_opened, report) = opened(folder.path(), "stranger", &["--json"]);
+    assert!(!is_opened && report.contains("was not recorded here"), "{report}");
+    let (is_opened, report) = opened(folder.path(), "stranger", &["--json", "--open-files"]);
+    assert!(
+        is_opened && report.contains("keep_for_ever") && !report.contains("was not recorded here"),
+        "{report}"
+    );
+}
+
+/// The chunks up to the first of names.
+fn cut_before_names(trace: &[u8]) -> &[u8] {
+    use mallow_trace::{CHUNK_HEADER_BYTES, ChunkHeader, ChunkKind, FILE_HEADER_BYTES};
+    let mut at = FILE_HEADER_BYTES;
+    while let Some(header) = trace.get(at..).and_then(|rest| rest.first_chunk::<CHUNK_HEADER_BYTES>()) {
+        let header = ChunkHeader::from_bytes(header);
+        if header.kind == ChunkKind::SYMBOLS {
+            break;
+        }
+        at += CHUNK_HEADER_BYTES + header.payload_bytes as usize;
+    }
+    &trace[..at]
 }
 
 /// Returns all bytes of a trace, decompressed.

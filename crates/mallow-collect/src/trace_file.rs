@@ -25,6 +25,7 @@ impl TraceFile {
     /// Begins a trace, under a name of its own while the program's process id is not known.
     pub(crate) fn create(output: &Output) -> Result<TraceFile, CollectError> {
         let Opened { file, path, is_new } = output::open(output)?;
+        mallow_files::mark_as_made_here(&file);
         match TraceWriter::new(BufWriter::with_capacity(1 << 18, file), ZSTD_LEVEL) {
             Ok(writer) => Ok(TraceFile { path, is_new, writer }),
             Err(cause) => {

@@ -87,6 +87,12 @@ impl Names {
         }
     }
 
+    /// Returns whether there is a place in a file without a name.
+    pub(crate) fn are_missing(stacks: &Stacks) -> bool {
+        let in_file = |location: &Location| matches!(location.address, Address::InModule { .. });
+        stacks.locations.iter().any(|location| in_file(location) && is_unnamed(location))
+    }
+
     /// Sentences about what was missing.
     pub fn warnings(&self) -> Vec<String> {
         self.symbolizer.warnings().iter().cloned().chain(self.server_warning()).collect()

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, reason};
 use crate::filtered::Filtered;
+use crate::named_files::may_be_opened;
 use crate::names::Names;
 use crate::processes::ProcessChoice;
 use mallow_formats::{Format, ImportError, Imported};
@@ -35,7 +36,7 @@ pub struct ProfileFile {
 }
 
 impl ProfileFile {
-    /// Reads a file of any known format; addresses without symbols in a trace of ours are resolved now.
+    /// Reads a file of any known format; addresses without symbols in a trace that was recorded here are resolved now.
     ///
     /// # Errors
     /// The file cannot be read, or its format is unknown.
@@ -45,7 +46,7 @@ impl ProfileFile {
         Ok(ProfileFile::of(path, format, imported, attribution))
     }
 
-    /// Wraps the result of a reader; addresses without symbols in a trace of ours are resolved now.
+    /// Wraps the result of a reader; addresses without symbols in a trace that was recorded here are resolved now.
     pub(crate) fn of(
         path: &Path,
         format: Format,
@@ -53,10 +54,18 @@ impl ProfileFile {
         attribution: ReallocAttribution,
     ) -> ProfileFile {
         let (mut profile, mut warnings) = (imported.profile, imported.warnings);
-        if format == Format::Mallow && !imported.complete {
-            let mut names = Names::new();
-            names.complete(&mut profile.stacks);
-            warnings.extend(names.warnings());
+        if format == Format::Mallow {
+            let is_believed = may_be_opened(path);
+            if !imported.complete && is_believed {
+                let mut names = Names::new();
+                names.complete(&mut profile.stacks);
+                warnings.extend(names.warnings());
+            } else if !imported.complete && Names::are_missing(&profile.stacks) {
+                warnings.push(format!(
+                    "{} was not recorded here, so the files that it names are not opened for the names that it lacks; --open-files does so",
+                    path.display()
+                ));
+            }
         }
         let (path, complete) = (path.to_owned(), imported.complete);
         ProfileFile {

@@ -65,7 +65,8 @@ impl<'a> Report<'a> {
     /// # Errors
     /// A file cannot be read.
     pub fn of(request: &'a ReportRequest, mut document: ProfileFile) -> Result<Report<'a>, Failure> {
-        let suppressions = apply(&mut document.profile, &request.suppressions, &mut document.warnings)?;
+        let ProfileFile { path, profile, warnings, .. } = &mut document;
+        let suppressions = apply(profile, path, &request.suppressions, warnings)?;
         request.scripts.keep_in(&mut document.profile.stacks);
         let mut report = Report { request, document, suppressions, leaks: None };
         if report.has_verdicts() {

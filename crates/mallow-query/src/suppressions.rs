@@ -1,6 +1,7 @@
 //! Suppressions of leaks: from files, and from the executable that was recorded.
 
 use crate::failure::{Failure, reason};
+use crate::named_files::may_be_opened;
 use mallow_profile::{Profile, Suppression};
 use mallow_symbols::embedded_suppressions;
 use mallow_view::AppliedSuppressions;
@@ -11,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub struct SuppressionRequest {
     /// Files of them.
     pub files: Vec<PathBuf>,
-    /// Whether those in the recorded executable are used too.
+    /// Whether those in the recorded executable are used too, if the trace was recorded here.
     pub embedded: bool,
 }
 
@@ -19,6 +20,7 @@ pub struct SuppressionRequest {
 /// match nothing, and embedded ones that cannot be read, are warnings.
 pub(crate) fn apply(
     profile: &mut Profile,
+    file: &Path,
     asked: &SuppressionRequest,
     warnings: &mut Vec<String>,
 ) -> Result<AppliedSuppressions, Failure> {
@@ -32,7 +34,7 @@ pub(crate) fn apply(
             .map_err(|error| Failure::new(format!("cannot use {shown}: {error}.")))?;
         applied.add(path.display().to_string(), false, found);
     }
-    if asked.embedded {
+    if asked.embedded && may_be_opened(file) {
         add_embedded(&mut applied, profile, warnings);
     }
     applied.take(profile, warnings);
@@ -75,7 +77,7 @@ mod tests {
     fn a_file_takes_leaks_and_tells_what_it_did_not_meet() {
         let (_folder, asked) = file("# known\nleak:load_field\nleak:nobody\nleak:libx\n");
         let (mut profile, mut warnings) = (sample::leaky_c(), Vec::new());
-        let applied = apply(&mut profile, &asked, &mut warnings).unwrap();
+        let applied = apply(&mut profile, Path::new("trace"), &asked, &mut warnings).unwrap();
         assert_eq!((applied.taken.len(), applied.taken[0].by), (1, 0));
         assert_eq!(applied.taken[0].site.totals.leaked_bytes, 112);
         assert!(applied.source(2).unwrap().path.ends_with("known.txt"));
@@ -89,12 +91,12 @@ mod tests {
     #[test]
     fn a_file_that_is_none_is_a_sentence() {
         let (_folder, asked) = file("leak:a\nrace:b\n");
-        let failure = apply(&mut sample::leaky_c(), &asked, &mut Vec::new()).unwrap_err();
+        let failure = apply(&mut sample::leaky_c(), Path::new("trace"), &asked, &mut Vec::new()).unwrap_err();
         let ending = "known.txt: line 2 suppresses what another sanitizer finds; only lines of `leak:PATTERN` \
                       suppress leaks.";
         assert!(failure.sentence().ends_with(ending), "{}", failure.sentence());
         let asked = SuppressionRequest { files: vec!["/does/not/exist".into()], embedded: false };
-        let failure = apply(&mut sample::leaky_c(), &asked, &mut Vec::new()).unwrap_err();
+        let failure = apply(&mut sample::leaky_c(), Path::new("trace"), &asked, &mut Vec::new()).unwrap_err();
         assert!(failure.sentence().starts_with("cannot read /does/not/exist: "), "{}", failure.sentence());
     }
 }

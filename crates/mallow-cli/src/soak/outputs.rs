@@ -71,7 +71,9 @@ pub(crate) fn write_pair(
         std::fs::create_dir_all(prefix).map_err(|error| Failure::writing(prefix, &error))?;
     }
     for (path, profile) in [(&paths.0, before), (&paths.1, after)] {
-        let mut out = BufWriter::new(output::create(path, shown.force)?);
+        let file = output::create(path, shown.force)?;
+        mallow_files::mark_as_made_here(&file);
+        let mut out = BufWriter::new(file);
         mallow_trace::write_profile(profile, "soak", &mut out)
             .and_then(|()| out.flush())
             .map_err(|error| Failure::writing(path, &error))?;

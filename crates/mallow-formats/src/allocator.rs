@@ -1,6 +1,6 @@
-//! What allocators print of themselves: jemalloc's `malloc_stats_print`, as text and as JSON, and glibc's `malloc_info`.
+//! Parses the statistics that allocators print: jemalloc's `malloc_stats_print`, as text and as JSON, and glibc's `malloc_info`.
 //!
-//! These files tell no sites, so what comes of them is an [`AllocatorState`] instead of a profile.
+//! These files have no sites, so the result is an [`AllocatorState`] instead of a profile.
 
 mod jemalloc_json;
 mod jemalloc_text;
@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::{Format, ImportError, Kind};
 use mallow_trace::looks_like;
 
-/// Reads bytes.
+/// Parses bytes.
 ///
 /// # Errors
 /// See [`ImportError`].

@@ -1,24 +1,24 @@
-//! What came of reading a profile, whatever it counts.
+//! The result of reading a profile of any kind.
 
 use crate::Imported;
 use mallow_cpu::CpuProfile;
 
-/// Where a processor's time went, as a file holds it.
+/// A CPU profile, as read from a file.
 #[derive(Clone, Debug)]
 pub struct ImportedCpu {
     /// The profile.
     pub profile: CpuProfile,
-    /// Sentences about what is missing or doubtful, for people.
+    /// Warnings about what is missing or doubtful, as sentences.
     pub warnings: Vec<String>,
-    /// Whether the file was closed in order and is undamaged.
+    /// Whether the file is complete and undamaged.
     pub complete: bool,
 }
 
-/// A profile, whatever it counts.
+/// A profile of any kind.
 #[derive(Clone, Debug)]
 pub enum AnyImported {
-    /// What allocated.
+    /// A heap profile.
     Heap(Imported),
-    /// Where a processor's time went.
+    /// A CPU profile.
     Cpu(ImportedCpu),
 }

@@ -1,5 +1,5 @@
-//! What a pprof file of ours says of samples and processes beside the format's own fields: labels with the names that other profilers
-//! use, and one comment in JSON for what has no place elsewhere.
+//! What mallow's pprof files contain about samples and processes in addition to the format's own fields: labels with
+//! the names that other profilers use, and one comment in JSON for everything else.
 
 use mallow_cpu::{CpuProcess, CpuProfile, CpuThread, Quality};
 use mallow_stacks::ProcessIndex;
@@ -11,11 +11,11 @@ pub(crate) const THREAD_ID: &str = "thread id";
 pub(crate) const THREAD_NAME: &str = "thread name";
 /// The process id, a number.
 pub(crate) const PROCESS_ID: &str = "process_id";
-/// When the sample was taken, or the wait was over, in nanoseconds since 1970.
+/// When the sample was taken, or the wait ended, in nanoseconds since 1970.
 pub(crate) const TIME: &str = "end_timestamp_ns";
-/// Which thread of the comment's list it is.
+/// The index of the thread in the comment's list.
 pub(crate) const THREAD_INDEX: &str = "thread_index";
-/// What the comment begins with.
+/// The beginning of the comment.
 pub(crate) const COMMENT: &str = "mallow.cpu/1 ";
 
 /// The comment.
@@ -56,7 +56,7 @@ struct QualityBeside {
 }
 
 impl Beside {
-    /// Of a profile.
+    /// Returns the comment of a profile.
     pub(crate) fn of(profile: &CpuProfile) -> Beside {
         let process = |process: &CpuProcess| ProcessBeside {
             pid: process.pid,
@@ -82,12 +82,12 @@ impl Beside {
         }
     }
 
-    /// What was sampled, by perf's name.
+    /// Returns what was sampled, by perf's name.
     pub(crate) fn into_event(self) -> String {
         self.event
     }
 
-    /// Hands all of it to a profile; nothing when it contradicts itself.
+    /// Adds everything to a profile; nothing if it contradicts itself.
     pub(crate) fn fill(self, profile: &mut CpuProfile) {
         let processes = self.processes.len();
         if self.threads.iter().any(|thread| thread.process as usize >= processes) {

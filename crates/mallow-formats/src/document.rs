@@ -1,4 +1,4 @@
-//! The one door for files: what a file is, by how it begins, and what is in it.
+//! Opens files of all kinds: recognises the format by the first bytes, and calls the reader.
 
 use crate::allocator::{self, AllocatorState};
 use crate::any_imported::{AnyImported, ImportedCpu};
@@ -11,16 +11,16 @@ use mallow_heapsnap::{Histogram, Snapshot};
 use mallow_profile::ReallocAttribution;
 use std::path::Path;
 
-/// What a file holds.
+/// The contents of a file.
 #[derive(Clone, Debug)]
 pub enum Document {
-    /// What allocated.
+    /// A heap profile.
     Profile(Format, Imported),
-    /// Where a processor's time went.
+    /// A CPU profile.
     Cpu(Format, ImportedCpu),
-    /// What an allocator says of itself.
+    /// The statistics of an allocator.
     AllocatorState(AllocatorState),
-    /// What Ruby's collector counted.
+    /// A log of Ruby's garbage collector.
     GcLog(GcLog),
     /// The objects of a managed heap.
     Snapshot(Format, Box<Snapshot>),
@@ -46,7 +46,7 @@ pub fn open(path: &Path) -> Result<Document, ImportError> {
     })
 }
 
-/// What a file is, by how it begins.
+/// Returns the format of a file, by its first bytes.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -54,7 +54,7 @@ pub fn format_of(path: &Path) -> Result<Format, ImportError> {
     recognised(path).map(|(_, format)| format)
 }
 
-/// Opens a profile. A file of another kind is refused before it is read.
+/// Opens a heap profile. A file of another kind is refused before it is read.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -63,7 +63,7 @@ pub fn open_profile(path: &Path, attribution: ReallocAttribution) -> Result<(For
     Ok((format, import::of_file(source, format, path, attribution)?))
 }
 
-/// Opens a profile, whatever it counts. A file of another kind is refused before it is read.
+/// Opens a heap profile or a CPU profile. A file of another kind is refused before it is read.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -84,8 +84,8 @@ pub fn open_snapshot(path: &Path) -> Result<(Format, Snapshot), ImportError> {
     Ok((format, snapshot::of_source(source, format, || Source::of_file(path))?))
 }
 
-/// Opens a snapshot of a heap for its objects alone: there may be no references in it and no equal strings, so nothing of it tells who holds what. A file of
-/// another kind is refused before it is read.
+/// Opens a snapshot of a heap for its objects only: references and equal strings may be missing, so it cannot show
+/// what holds an object. A file of another kind is refused before it is read.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -110,7 +110,7 @@ pub fn open_histogram(path: &Path) -> Result<(Format, Histogram), ImportError> {
 pub fn open_gc_log(path: &Path, choice: &Choice) -> Result<GcLog, ImportError> {
     match recognised(path) {
         Ok((source, Format::GcTracer)) => Ok(gc_log::read(&source.whole(Format::GcTracer)?, choice)?),
-        // Any text may look like these two.
+        // Any text may be mistaken for one of these two.
         Ok((_, Format::Dtrace | Format::Folded)) | Err(ImportError::Unknown { .. }) => {
             Err(GcLogError::NoHeader.into())
         }

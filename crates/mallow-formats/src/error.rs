@@ -1,4 +1,4 @@
-//! Why a file could not be read: one sentence with the place.
+//! Errors of reading a file: one sentence with the position.
 
 use crate::Format;
 use crate::gc_log::GcLogError;
@@ -9,31 +9,31 @@ use std::io;
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The system refused, or a compressed file does not unpack.
+    /// The system reported an error, or a compressed file cannot be decompressed.
     #[error("the file cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// About a trace of ours.
+    /// An error in a trace of mallow's.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The file breaks its format's rules.
+    /// The file violates the rules of its format.
     #[error("this {format} makes no sense at {position}: {expected} was expected")]
     Damaged {
-        /// What it was read as.
+        /// The format that was assumed.
         format: Format,
-        /// Where.
+        /// The position.
         position: Position,
-        /// What should have stood there, such as `a number of blocks`.
+        /// What was expected, such as `a number of blocks`.
         expected: String,
     },
-    /// A version or variant that is not read.
+    /// An unsupported version or variant.
     #[error("this {format} cannot be read: {reason}")]
     Unsupported {
-        /// What it was read as.
+        /// The format that was assumed.
         format: Format,
-        /// What is in the way and what to do, without a full stop.
+        /// The reason and the cure, without a full stop.
         reason: String,
     },
-    /// No format that we know begins like this.
+    /// The beginning matches no known format.
     #[error(
         "this is not a profile but {looks_like}; mallow reads its own traces and the files of heaptrack, DHAT, massif, memcheck \
          (XML), jemalloc, gperftools, pprof, perf, dtrace and bpftrace, folded stacks, and heap dumps of Ruby, Python, V8 and the JVM"
@@ -42,33 +42,33 @@ pub enum ImportError {
         /// Such as `an ELF program or library`.
         looks_like: &'static str,
     },
-    /// A file that has no sites.
+    /// A file without sites.
     #[error(
         "this {format} tells {} and not what allocated; show it with {}",
         format.kind().subject(), format.kind().command()
     )]
     NotAProfile {
-        /// What it is.
+        /// Its format.
         format: Format,
     },
-    /// A file that is no log of a collector.
+    /// A file that is not a log of a garbage collector.
     #[error("this {format} tells {} and is no gc_tracer log; show it with {}", format.kind().subject(), format.kind().command())]
     NotAGcLog {
-        /// What it is.
+        /// Its format.
         format: Format,
     },
-    /// A file that is no snapshot of a heap.
+    /// A file that is not a snapshot of a heap.
     #[error("this {format} tells {} and is no snapshot of a heap; show it with {}", format.kind().subject(), format.kind().command())]
     NotASnapshot {
-        /// What it is.
+        /// Its format.
         format: Format,
     },
-    /// About a log of a collector.
+    /// An error in a log of a garbage collector.
     #[error(transparent)]
     GcLog(#[from] GcLogError),
 }
 
-/// A place in a file, after its compression is undone.
+/// A position in the decompressed file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Position {
     /// A line, counted from 1.

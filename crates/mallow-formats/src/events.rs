@@ -1,4 +1,4 @@
-//! Single events of a file that kept them: our own trace, and heaptrack's.
+//! Single events of files that contain them: mallow's own trace, and heaptrack's.
 
 use crate::source::Source;
 use crate::{Format, ImportError, import};
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-/// A file with events. Processes and stacks are numbered as in the profile that is made of it.
+/// A file with events. Processes and stacks have the same numbers as in the profile of the file.
 pub struct EventFile(Kind);
 
 enum Kind {
@@ -17,7 +17,7 @@ enum Kind {
 }
 
 impl EventFile {
-    /// Opens a file that is known to be of a format; none where the format keeps no events.
+    /// Opens a file of a known format; `None` if the format has no events.
     ///
     /// # Errors
     /// See [`ImportError`].
@@ -32,7 +32,7 @@ impl EventFile {
         })
     }
 
-    /// Hands the events of one process to somebody; false where there are none, only sums or what was made up to add up to them.
+    /// Passes the events of one process to `sink`; returns false if there are none, but only sums or synthetic events that add up to them.
     ///
     /// # Errors
     /// See [`ImportError`].
@@ -43,7 +43,7 @@ impl EventFile {
                 Err(TraceError::NoEvents) => Ok(false),
                 Err(error) => Err(error.into()),
             },
-            // There is one process in such a file.
+            // Such a file has one process.
             Kind::Heaptrack(path) => import::heaptrack_events(Source::of_file(path)?, sink),
         }
     }

@@ -1,4 +1,4 @@
-//! Profiles as other tools' files, one file per format.
+//! Writes profiles in the formats of other tools, one module per format.
 //!
 //! A format that cannot hold a metric leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
@@ -25,14 +25,14 @@ use mallow_base::words;
 use mallow_profile::Profile;
 use std::io::{self, Write};
 
-/// A kind of file that can be written.
+/// A format that can be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExportFormat {
     /// Our own trace, without events.
     Mallow,
     /// jemalloc's heap profile, with names for jeprof.
     JemallocHeap,
-    /// pprof's protobuf, packed with gzip.
+    /// pprof's protobuf, compressed with gzip.
     Pprof,
     /// DHAT's JSON, version 2.
     Dhat,
@@ -63,23 +63,23 @@ words! {
 }
 
 impl ExportFormat {
-    /// Returns whether the format is packed by itself.
+    /// Returns whether the format includes compression.
     pub fn is_packed(self) -> bool {
         matches!(self, ExportFormat::Mallow | ExportFormat::Pprof)
     }
 }
 
-/// What can be chosen. A format takes what it has a use for.
+/// Options. A format ignores those that do not apply to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExportOptions {
     /// The metric of a format that holds only one.
     pub measure: Measure,
 }
 
-/// Writes a profile; gives sentences about what the format could not hold.
+/// Writes a profile; returns warnings about what the format cannot hold.
 ///
 /// # Errors
-/// What `out` refused, and what [`missing`] says.
+/// The errors of `out`, and the reasons of [`missing`].
 pub fn write(
     profile: &Profile,
     format: ExportFormat,

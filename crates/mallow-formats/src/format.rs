@@ -1,16 +1,16 @@
-//! Which format a file has, by how it begins.
+//! Recognises a file's format by its first bytes.
 
 use crate::{gc_log, perf_script_head};
 use mallow_base::words;
 use std::fmt;
 
-/// How a heap that our own hook wrote begins, up to the version of its form.
+/// The beginning of a heap snapshot by mallow's own hook, up to the version of its format.
 const PYTHON_HEAP_START: &[u8] = b"{\"mallow\":\"python-heap/";
 
-/// How `perf.data` begins, where it was written by a machine like ours.
+/// The beginning of `perf.data`, if it was written by a machine with the same byte order.
 const PERF_DATA_START: &[u8] = b"PERFILE2";
 
-/// A kind of file that can be read.
+/// A format that can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// Our own trace.
@@ -31,7 +31,7 @@ pub enum Format {
     GperftoolsHeap,
     /// pprof's protobuf.
     Pprof,
-    /// What `perf record` writes.
+    /// `perf.data`, written by `perf record`.
     PerfData,
     /// The text that `perf script` prints.
     PerfScript,
@@ -57,21 +57,21 @@ pub enum Format {
     PythonHeap,
 }
 
-/// What a file tells of.
+/// The kind of a file's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// What allocated.
+    /// A heap profile or a CPU profile.
     Profile,
     /// The state of an allocator.
     AllocatorState,
-    /// What Ruby's collector counted.
+    /// The log of Ruby's garbage collector.
     GcLog,
     /// The objects of a managed heap.
     Snapshot,
 }
 
 impl Kind {
-    /// The command that shows it.
+    /// Returns the command that shows it.
     pub fn command(self) -> &'static str {
         match self {
             Kind::Profile => "mallow report",
@@ -81,7 +81,7 @@ impl Kind {
         }
     }
 
-    /// What it tells, in the middle of a sentence.
+    /// Returns its contents, for the middle of a sentence.
     pub(crate) fn subject(self) -> &'static str {
         match self {
             Kind::Profile => "what allocated",
@@ -119,7 +119,7 @@ words! {
 }
 
 impl Format {
-    /// What people call such a file.
+    /// Returns the usual name of such a file.
     pub fn name(self) -> &'static str {
         match self {
             Format::Mallow => "mallow trace",
@@ -146,7 +146,7 @@ impl Format {
         }
     }
 
-    /// What such a file tells of.
+    /// Returns the kind of such a file.
     pub fn kind(self) -> Kind {
         match self {
             Format::JemallocStats | Format::MallocInfo => Kind::AllocatorState,
@@ -156,7 +156,7 @@ impl Format {
         }
     }
 
-    /// The format of a file that begins with these bytes, its compression undone. Some kilobytes are enough.
+    /// Returns the format of a decompressed file that begins with these bytes. Some kilobytes are enough.
     pub fn of_beginning(bytes: &[u8]) -> Option<Format> {
         if bytes.starts_with(&mallow_trace::TRACE_MAGIC) {
             return Some(Format::Mallow);
@@ -191,13 +191,14 @@ impl fmt::Display for Format {
     }
 }
 
-/// A line of `ObjectSpace.dump_all`: a root or an object. The name of a file in it may be no text.
+/// Returns whether this is a line of `ObjectSpace.dump_all`: a root or an object. The name of a file in it may not be valid text.
 fn is_ruby_heap(bytes: &[u8]) -> bool {
     let start = bytes.trim_ascii_start();
     start.starts_with(b"{\"type\":\"") || start.starts_with(b"{\"address\":\"0x")
 }
 
-/// `{"snapshot":{"meta":{…"node_fields"…`, with blanks anywhere. Old versions of Chrome write a title before the description.
+/// Returns whether it begins with `{"snapshot":{"meta":{…"node_fields"…`, with blanks anywhere. Old versions of
+/// Chrome write a title before the description.
 fn is_v8_heap(bytes: &[u8]) -> bool {
     let mut rest = bytes;
     let tokens: [&[u8]; 4] = [b"{", b"\"snapshot\"", b":", b"{"];
@@ -239,7 +240,7 @@ fn of_text(text: &str) -> Option<Format> {
     } else if text.lines().any(perf_script_head::is_head) {
         Format::PerfScript
     } else if text.lines().any(|line| is_count_alone(line) || is_dtrace_frame(line)) {
-        // Before folded stacks: what the program printed itself, such as `total: 12`, stands in the same file.
+        // Checked before folded stacks: the program's own output, such as `total: 12`, is in the same file.
         Format::Dtrace
     } else if text.lines().any(is_folded) {
         Format::Folded
@@ -249,7 +250,7 @@ fn of_text(text: &str) -> Option<Format> {
     Some(format)
 }
 
-/// `v 10500 3`; the oldest files have no second number.
+/// Returns whether it is `v 10500 3`; the oldest files have no second number.
 fn is_heaptrack_version(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     let is_number = |word: &str| u64::from_str_radix(word, 16).is_ok();
@@ -274,7 +275,7 @@ fn is_heaptrack_print(text: &str) -> bool {
     })
 }
 
-/// `main;work;malloc 12`. A line that begins with a blank belongs to dtrace.
+/// Returns whether it is `main;work;malloc 12`. A line that begins with a blank belongs to dtrace.
 fn is_folded(line: &str) -> bool {
     !line.starts_with([' ', '\t', '#'])
         && line
@@ -282,17 +283,18 @@ fn is_folded(line: &str) -> bool {
             .is_some_and(|(stack, count)| !stack.is_empty() && count.parse::<f64>().is_ok())
 }
 
-/// A line of dtrace that ends a stack: blanks and a number.
+/// Returns whether it is a line of dtrace that ends a stack: blanks and a number.
 fn is_count_alone(line: &str) -> bool {
     line.starts_with(' ') && line.trim().parse::<u64>().is_ok()
 }
 
-/// A line of dtrace with a frame: blanks, a module, a grave accent, a function.
+/// Returns whether it is a line of dtrace with a frame: blanks, a module, a grave accent, a function.
 fn is_dtrace_frame(line: &str) -> bool {
     line.starts_with("  ") && line.contains('`')
 }
 
-/// pprof has no magic: the message begins with one of its fields, most often the sample types, as a length and that many bytes.
+/// Returns whether it may be pprof, which has no magic number: the message begins with one of its fields, most often
+/// the sample types, as a length and that many bytes.
 fn looks_like_pprof(bytes: &[u8]) -> bool {
     let Some((&tag, rest)) = bytes.split_first() else { return false };
     let (field, wire_type) = (tag >> 3, tag & 7);

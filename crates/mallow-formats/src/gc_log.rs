@@ -1,9 +1,10 @@
 //! Logs of Ruby's gc_tracer gem: what the collector counted at each of its events, line by line.
 //!
-//! Format: the gem's `ext/gc_tracer/gc_logging.c`. The first line names the columns, all lines are separated by tabs with one at
-//! the end. `type` and `tick` come first, then the keys of `GC.stat` and `GC.latest_gc_info` of the Ruby that the gem was
-//! built for, then resource usage and fields of the user's own, each if it was asked for. So columns are found by name,
-//! never by number, and in any order. Lines that a killed process did not finish are counted, not guessed at.
+//! Format: the gem's `ext/gc_tracer/gc_logging.c`. The first line names the columns; columns are separated by tabs,
+//! with one at the end of each line. `type` and `tick` come first, then the keys of `GC.stat` and `GC.latest_gc_info`
+//! of the Ruby that the gem was built for, then resource usage and fields of the user's own, each if it was
+//! requested. So columns are found by name, never by number, and in any order. Lines that a killed process did not
+//! finish are counted and not used.
 
 mod columns;
 
@@ -20,61 +21,61 @@ pub enum GcLogError {
         "this is no gc_tracer log: its first line should name columns separated by tabs, `type` and `tick` among them"
     )]
     NoHeader,
-    /// A column that is needed is not there.
+    /// A required column is missing.
     #[error("the log has no column `{name}`{}", hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default())]
     NoColumn {
         /// Its name.
         name: String,
-        /// What to do.
+        /// How to fix it.
         hint: Option<String>,
     },
-    /// A line is not what the header promises.
+    /// A line does not match the header.
     #[error("line {line} of the log makes no sense: {expected} was expected in column `{column}`")]
     Damaged {
         /// The line, counted from 1.
         line: u64,
         /// The column's name.
         column: String,
-        /// What should have stood there.
+        /// What was expected.
         expected: &'static str,
     },
-    /// There is a header and nothing else.
+    /// The log has only a header.
     #[error("the log has no line behind its header; tracing ended before the first collection")]
     Empty,
 }
 
-/// What a line was written for.
+/// The event of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcEvent {
     /// A collection begins.
     Start,
     /// Live objects are marked.
     EndMark,
-    /// All others are swept: what is counted now is what lives.
+    /// All others are swept: what is counted now is live.
     EndSweep,
-    /// Something else: the collector's entry and exit, single objects, the user's own event.
+    /// Any other: the collector's entry and exit, single objects, the user's own event.
     Other,
 }
 
-/// What `tick` counts.
+/// The unit of `tick`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tick {
-    /// Microseconds since 1970, as by default.
+    /// Microseconds since 1970, the default.
     UnixMicros,
     /// Seconds since 1970, as scripts convert it for gnuplot.
     UnixSeconds,
-    /// Nanoseconds of a clock, or a processor's counter; the log does not tell which.
+    /// Nanoseconds of a clock, or a CPU counter; the log does not say which.
     Unknown,
 }
 
 /// One line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GcRow {
-    /// What it was written for.
+    /// The event.
     pub event: GcEvent,
-    /// The collection was a full one; none when the log does not tell.
+    /// Whether the collection was a full one; `None` if the log does not say.
     pub is_major: Option<bool>,
-    /// `tick` as it stands.
+    /// `tick` as in the file.
     pub tick: f64,
     /// Collections so far.
     pub collections: Option<u64>,
@@ -89,7 +90,7 @@ pub struct GcRow {
 /// A log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GcLog {
-    /// What `tick` counts.
+    /// The unit of `tick`.
     pub tick: Tick,
     /// The column of live slots.
     pub slots_column: String,
@@ -99,12 +100,12 @@ pub struct GcLog {
     pub requests_column: Option<String>,
     /// The lines, in their order.
     pub rows: Vec<GcRow>,
-    /// Sentences about what is missing or doubtful, for people.
+    /// Warnings about what is missing or doubtful, as sentences.
     pub warnings: Vec<String>,
 }
 
 impl GcLog {
-    /// The moment of a row in seconds since the first one; none when nobody knows what `tick` counts.
+    /// Returns the time of a row in seconds since the first one; `None` if the unit of `tick` is unknown.
     pub fn seconds(&self, row: &GcRow) -> Option<f64> {
         let first = self.rows.first()?.tick;
         match self.tick {
@@ -115,7 +116,7 @@ impl GcLog {
     }
 }
 
-/// Reads a log.
+/// Parses a log.
 ///
 /// # Errors
 /// See [`GcLogError`].
@@ -134,7 +135,7 @@ pub fn read(bytes: &[u8], choice: &Choice) -> Result<GcLog, GcLogError> {
     };
     let mut cut = 0_u64;
     for (line, number) in lines.filter(|(line, _)| !line.trim().is_empty()) {
-        // A second process that was started with the same file begins anew.
+        // A second process that was started with the same file writes the header again.
         if line == header {
             log.warnings.push(format!("Line {number} names the columns again: what stands before it belongs to another process and is left out."));
             log.rows.clear();
@@ -165,8 +166,9 @@ fn finish(log: &mut GcLog, columns: &Columns, choice: &Choice, cut: u64) -> Resu
     Ok(())
 }
 
-/// Epochs tell themselves by their size: this century's in microseconds have 15 or 16 digits, in seconds 9 or 10. A clock's
-/// nanoseconds would reach the former after eleven days, so they have to be later than 2001 too.
+/// Recognises the unit by the size of the number: times of this century in microseconds have 15 or 16 digits, in
+/// seconds 9 or 10. Nanoseconds of a clock would reach the former after eleven days, so microseconds have to be later
+/// than 2001, too.
 fn tick_of(tick: f64) -> Tick {
     const YEAR_2001: f64 = 978_307_200.0;
     const YEAR_2100: f64 = 4_102_444_800.0;

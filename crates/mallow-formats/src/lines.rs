@@ -3,7 +3,7 @@
 use crate::{Format, ImportError, Position};
 use std::io::{BufRead, Read};
 
-/// Longer lines are no lines: no tool writes them, and they would have to fit into memory.
+/// The maximum length of a line: no tool writes longer ones, and they would have to fit into memory.
 const LINE_BYTES_MAX: u64 = 16 << 20;
 
 /// Reads one line after the other into one buffer.
@@ -19,7 +19,7 @@ impl<'a> Lines<'a> {
         Lines { reader, format, buffer: Vec::new(), number: 0 }
     }
 
-    /// The next line without its end; none behind the last.
+    /// Returns the next line without its line break; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, ImportError> {
         self.buffer.clear();
         let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.buffer)?;
@@ -38,17 +38,17 @@ impl<'a> Lines<'a> {
         Ok(Some(&self.buffer))
     }
 
-    /// The next line as text; bytes that are not UTF-8 are replaced.
+    /// Returns the next line as text; bytes that are not UTF-8 are replaced.
     pub(crate) fn next_text(&mut self) -> Result<Option<String>, ImportError> {
         Ok(self.next()?.map(|line| String::from_utf8_lossy(line).into_owned()))
     }
 
-    /// The number of the line that was given last, counted from 1.
+    /// Returns the number of the line that was returned last, counted from 1.
     pub(crate) fn number(&self) -> u64 {
         self.number
     }
 
-    /// An error about the line that was given last.
+    /// Returns an error about the line that was returned last.
     pub(crate) fn expected(&self, expected: impl Into<String>) -> ImportError {
         let position = Position::Line(self.number.max(1));
         ImportError::Damaged { format: self.format, position, expected: expected.into() }

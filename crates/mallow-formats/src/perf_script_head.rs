@@ -1,17 +1,17 @@
-//! The line that begins a sample in the text of `perf script`: by it such a text is known.
+//! Parses the first line of a sample in the text of `perf script`, by which such a text is recognised.
 
 /// The first line of a sample.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Head {
     /// The thread's name.
     pub(crate) name: String,
-    /// The process, where it is told beside the thread.
+    /// The process, if it is shown in addition to the thread.
     pub(crate) pid: Option<u32>,
     pub(crate) tid: u32,
     pub(crate) time_ns: u64,
-    /// What the sample stands for.
+    /// The period of the sample.
     pub(crate) period: Option<u64>,
-    /// The event's name, without how exact its address is.
+    /// The event's name, without its precision.
     pub(crate) event: String,
 }
 
@@ -20,12 +20,12 @@ pub(crate) fn is_head(line: &str) -> bool {
     head(line).is_some()
 }
 
-/// What a line says that begins a sample.
+/// Parses a line that begins a sample.
 pub(crate) fn head(line: &str) -> Option<Head> {
     if line.starts_with([' ', '\t', '#']) {
         return None;
     }
-    // The time is the first word that is a number with a point and ends with a colon; names may have blanks.
+    // The time is the first word that is a number with a point and ends with a colon; names may contain blanks.
     let mut at = 0;
     let (time_ns, front, rest) = line.split_inclusive(char::is_whitespace).find_map(|word| {
         let start = at;
@@ -51,7 +51,7 @@ pub(crate) fn head(line: &str) -> Option<Head> {
     Some(Head { name: name.trim().to_owned(), pid, tid, time_ns, period, event: bare(event).to_owned() })
 }
 
-/// `36928.600015:` in nanoseconds.
+/// Parses `36928.600015:` into nanoseconds.
 fn time_of(word: &str) -> Option<u64> {
     let (seconds, part) = word.strip_suffix(':')?.split_once('.')?;
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
@@ -62,7 +62,7 @@ fn time_of(word: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part_ns)
 }
 
-/// `cpu-clock:ppp` without how exact it is, and `cpu_core/cycles/` without its unit.
+/// Removes the precision of `cpu-clock:ppp`, and the PMU of `cpu_core/cycles/`.
 fn bare(event: &str) -> &str {
     let event = event.split(':').next().unwrap_or(event);
     event.trim_end_matches('/').rsplit('/').next().unwrap_or(event)

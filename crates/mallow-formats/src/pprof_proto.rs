@@ -1,9 +1,9 @@
-//! The messages of pprof's `profile.proto` (github.com/google/pprof/proto/profile.proto): numbers and kinds of their fields.
+//! The messages of pprof's `profile.proto` (github.com/google/pprof/proto/profile.proto): numbers and types of their fields.
 //!
 //! Strings are indices into the profile's table, whose first entry is the empty one. Ids of mappings, locations and functions are
 //! not 0 and need not be dense.
 
-/// The whole profile, for writing. A reader goes through its fields one by one: see [`field`].
+/// The whole profile, for writing. A reader decodes its fields one by one: see [`field`].
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Profile {
     #[prost(message, repeated, tag = "1")]
@@ -47,13 +47,13 @@ pub(crate) mod field {
     pub(crate) const COMMENT: u32 = 13;
 }
 
-/// What a sample's value at the same place means.
+/// The meaning of a sample's value with the same index.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(crate) struct ValueType {
-    /// Such as `alloc_space`.
+    /// For example `alloc_space`.
     #[prost(int64, tag = "1")]
     pub(crate) kind: i64,
-    /// Such as `bytes`.
+    /// For example `bytes`.
     #[prost(int64, tag = "2")]
     pub(crate) unit: i64,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Sample {
     pub(crate) label: Vec<Label>,
 }
 
-/// What else is known of a sample: a string, or a number with a unit.
+/// Other data of a sample: a string, or a number with a unit.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(crate) struct Label {
     #[prost(int64, tag = "1")]
@@ -83,7 +83,7 @@ pub(crate) struct Label {
     pub(crate) number_unit: i64,
 }
 
-/// A file as it was mapped.
+/// A mapping of a file.
 #[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
 pub(crate) struct Mapping {
     #[prost(uint64, tag = "1")]
@@ -108,7 +108,7 @@ pub(crate) struct Mapping {
     pub(crate) has_inline_frames: bool,
 }
 
-/// An address: within the calling instruction, which is one less than our return addresses.
+/// An address within the calling instruction, which is one less than mallow's return addresses.
 #[derive(Clone, PartialEq, prost::Message)]
 pub(crate) struct Location {
     #[prost(uint64, tag = "1")]
@@ -138,14 +138,14 @@ pub(crate) struct Function {
     pub(crate) id: u64,
     #[prost(int64, tag = "2")]
     pub(crate) name: i64,
-    /// As the linker knows it.
+    /// The linker's name.
     #[prost(int64, tag = "3")]
     pub(crate) system_name: i64,
     #[prost(int64, tag = "4")]
     pub(crate) filename: i64,
 }
 
-/// The kinds of values that are exchanged. The first four are those of Go's heap profiles; the last three are ours.
+/// The types of values. The first four are those of Go's heap profiles; the last three are ours.
 pub(crate) mod value {
     pub(crate) const ALLOC_OBJECTS: &str = "alloc_objects";
     pub(crate) const ALLOC_SPACE: &str = "alloc_space";
@@ -156,5 +156,5 @@ pub(crate) mod value {
     pub(crate) const TEMPORARY_OBJECTS: &str = "temporary_objects";
 }
 
-/// What our comment with the recorded command begins with.
+/// The beginning of our comment with the recorded command.
 pub(crate) const COMMAND_COMMENT: &str = "command: ";

@@ -1,14 +1,14 @@
-//! Names of Rust functions as the tools of other languages leave them, made readable.
+//! Demangles names of Rust functions that tools of other languages left mangled.
 //!
-//! Tools that know C++ only pass Rust's newer mangling on (`_RNv…`) and undo half of the older one, which is C++'s around
-//! escapes of its own: `_$LT$T$u20$as$u20$app..Row$GT$::make::h0123456789abcdef`.
+//! Tools that support only C++ leave Rust's newer mangling unchanged (`_RNv…`) and undo half of the older one, which
+//! is C++'s with additional escapes: `_$LT$T$u20$as$u20$app..Row$GT$::make::h0123456789abcdef`.
 
-/// A mangled name that says the same part again and again would become far longer than anybody reads.
+/// A limit of expansion: a malicious name that repeats a part again and again would become very long.
 const READABLE_BYTES_PER_BYTE: usize = 64;
-/// Stands for the hash where a tool has cut it off.
+/// Replaces the hash if a tool has removed it.
 const NO_HASH: &str = "h0000000000000000";
 
-/// The name as Rust's users write it; none when it is no mangled name of Rust.
+/// Returns the demangled name; `None` if it is not a mangled name of Rust.
 pub(crate) fn readable(name: &str) -> Option<String> {
     let readable = if name.starts_with("_R") || name.starts_with("_ZN") {
         demangled(name)?
@@ -20,7 +20,7 @@ pub(crate) fn readable(name: &str) -> Option<String> {
     (readable.len() <= name.len().saturating_mul(READABLE_BYTES_PER_BYTE)).then_some(readable)
 }
 
-/// The same, and other names as they are.
+/// Returns the demangled name, or any other name unchanged.
 pub(crate) fn made_readable(name: &str) -> String {
     readable(name).unwrap_or_else(|| name.to_owned())
 }
@@ -29,20 +29,20 @@ fn demangled(name: &str) -> Option<String> {
     rustc_demangle::try_demangle(name).ok().map(|readable| format!("{readable:#}"))
 }
 
-/// Escapes of Rust's, or its hash behind a path.
+/// Returns whether a name has Rust's escapes, or its hash after a path.
 fn is_half_demangled(name: &str) -> bool {
     const ESCAPES: [&str; 8] = ["$LT$", "$GT$", "$u20$", "$RF$", "$u7b$", "$C$", "$BP$", "$u5b$"];
     ESCAPES.iter().any(|escape| name.contains(escape)) || hash(name).is_some()
 }
 
-/// The path and the hash behind it.
+/// Splits a path and the hash after it.
 fn hash(name: &str) -> Option<(&str, &str)> {
     let (path, hash) = name.rsplit_once("::")?;
     let digits = hash.strip_prefix('h').filter(|digits| digits.len() == NO_HASH.len() - 1)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then_some((path, hash))
 }
 
-/// As the linker had it.
+/// Returns the linker's name.
 fn mangled_again(name: &str) -> String {
     let (path, hash) = hash(name).unwrap_or((name, NO_HASH));
     let elements = path.split("::").chain([hash]).filter(|element| !element.is_empty());

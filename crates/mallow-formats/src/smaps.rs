@@ -1,16 +1,16 @@
-//! `/proc/PID/smaps`, of a process or saved to a file.
+//! Parses `/proc/PID/smaps`, of a process or saved to a file.
 
 use mallow_profile::MappedMemory;
 use procfs::FromBufRead;
 use procfs::process::{MMPermissions, MMapPath, MemoryMap, MemoryMaps};
 use std::io::BufRead;
 
-/// glibc aligns the heaps of its arenas to their greatest size (`HEAP_MAX_SIZE` in malloc/arena.c).
+/// glibc aligns the heaps of its arenas to their maximum size (`HEAP_MAX_SIZE` in malloc/arena.c).
 const ARENA_ALIGNMENT: u64 = 64 << 20;
-/// A guard below a stack: glibc's has a page, Go's and the JVM's some.
+/// The maximum size of a guard below a stack: glibc's has one page, Go's and the JVM's several.
 const GUARD_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads the table.
+/// Parses the table.
 ///
 /// # Errors
 /// What is wrong with it, without a full stop.
@@ -63,7 +63,7 @@ fn is_writable(map: &MemoryMap) -> bool {
     map.perms.contains(MMPermissions::READ | MMPermissions::WRITE)
 }
 
-/// Returns whether right below a mapping lies a guard that nobody may touch.
+/// Returns whether there is an inaccessible guard directly below a mapping.
 fn is_stack(map: &MemoryMap, before: Option<&MemoryMap>) -> bool {
     let is_guard = |guard: &MemoryMap| {
         let access = MMPermissions::READ | MMPermissions::WRITE | MMPermissions::EXECUTE;

@@ -1,4 +1,4 @@
-//! Snapshots of managed heaps, one file per format.
+//! Snapshots of managed heaps, one module per format.
 
 mod blocks;
 mod hprof;
@@ -11,7 +11,7 @@ use crate::{Format, ImportError};
 use mallow_heapsnap::{Histogram, Snapshot};
 use std::io;
 
-/// Reads a snapshot that somebody holds in memory, in a known format.
+/// Parses a snapshot in memory, in a known format.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -19,7 +19,7 @@ pub fn read_snapshot_as(bytes: &[u8], format: Format) -> Result<Snapshot, Import
     of_source(Source::of_bytes(bytes)?, format, || Source::of_bytes(bytes))
 }
 
-/// Counts the objects of each class. A format that can is read no further than that takes.
+/// Counts the objects of each class. If possible, nothing else is parsed.
 pub(crate) fn histogram<'a>(
     source: Source<'a>,
     format: Format,
@@ -31,7 +31,7 @@ pub(crate) fn histogram<'a>(
     }
 }
 
-/// Reads the objects of a snapshot. A format that can leaves out what they refer to and which strings are equal.
+/// Parses the objects of a snapshot. If possible, their references and equal strings are skipped.
 pub(crate) fn objects<'a>(
     source: Source<'a>,
     format: Format,
@@ -43,7 +43,7 @@ pub(crate) fn objects<'a>(
     }
 }
 
-/// Reads a snapshot, by opening it again if need be; a file of another kind is refused.
+/// Parses a snapshot, opening it again if necessary; a file of another kind is refused.
 pub(crate) fn of_source<'a>(
     source: Source<'a>,
     format: Format,

@@ -1,4 +1,4 @@
-//! A file's bytes with its compression undone, in memory bounded by the file's size.
+//! A file's decompressed bytes, in memory bounded by the file's size.
 
 use crate::lines::Lines;
 use crate::{Format, ImportError};
@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-/// Enough to tell the format.
+/// Enough to recognise the format.
 const BEGINNING_BYTES: u64 = 8 << 10;
-/// gzip packs at most 1,032 bytes into one. A file that unpacks to more than this many times its size holds nothing but a trap.
+/// gzip compresses at most 1,032 bytes into one. A file that expands to more than this many times its size is a decompression bomb.
 const UNPACKED_PER_BYTE_MAX: u64 = 1100;
-/// What any file may unpack to.
+/// What any file may expand to.
 const UNPACKED_MIN: u64 = 1 << 20;
 
 /// A file that is about to be read.
@@ -34,7 +34,7 @@ impl<'a> Source<'a> {
         Ok(source)
     }
 
-    /// Takes bytes that are in memory.
+    /// Uses bytes in memory.
     pub(crate) fn of_bytes(bytes: &'a [u8]) -> io::Result<Source<'a>> {
         Source::of(Cursor::new(bytes), bytes.len() as u64)
     }
@@ -60,18 +60,18 @@ impl<'a> Source<'a> {
         Ok(Source { beginning, rest, is_packed, plain: None })
     }
 
-    /// The first bytes, unpacked.
+    /// Returns the first decompressed bytes.
     pub(crate) fn beginning(&self) -> &[u8] {
         &self.beginning
     }
 
-    /// What the file is, by how it begins.
+    /// Returns the format, by the first bytes.
     pub(crate) fn format(&self) -> Result<Format, ImportError> {
         let unknown = || ImportError::Unknown { looks_like: mallow_trace::looks_like(&self.beginning) };
         Format::of_beginning(&self.beginning).ok_or_else(unknown)
     }
 
-    /// All bytes, unpacked.
+    /// Returns all decompressed bytes.
     pub(crate) fn whole(mut self, format: Format) -> Result<Vec<u8>, ImportError> {
         let mut bytes = self.beginning;
         match self.rest.read_to_end(&mut bytes) {
@@ -82,23 +82,23 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// The bytes, unpacked, as a stream.
+    /// Returns the decompressed bytes as a stream.
     pub(crate) fn reader(self) -> impl BufRead + 'a {
         Cursor::new(self.beginning).chain(self.rest)
     }
 
-    /// The file, where what it stores is what is read: its bytes can be read at several places at once.
+    /// Returns the file if it is not compressed: its bytes can be read at several positions at once.
     pub(crate) fn plain_file(&mut self) -> Option<PlainFile> {
         self.plain.take()
     }
 
-    /// The lines, unpacked, one at a time.
+    /// Returns the decompressed lines, one at a time.
     pub(crate) fn lines(self, format: Format) -> Lines<'a> {
         Lines::new(Box::new(self.reader()), format)
     }
 }
 
-/// What a file unpacks to, up to a limit.
+/// The decompressed stream of a file, up to a limit.
 struct Bounded<R> {
     packed: R,
     left: u64,
@@ -118,32 +118,32 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// A file whose bytes are what is read.
+/// A file that is not compressed.
 pub(crate) struct PlainFile {
     file: File,
     bytes: u64,
 }
 
 impl PlainFile {
-    /// How many bytes it had when it was opened.
+    /// Returns its size when it was opened.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Its bytes from a place on. Where the others read does not matter.
+    /// Returns a reader from a position on, independent of other readers.
     pub(crate) fn reader_at(&self, offset: u64) -> io::Result<ReaderAt> {
         Ok(ReaderAt { file: self.file.try_clone()?, offset })
     }
 }
 
-/// Reads a file at a place of its own.
+/// Reads a file at its own position.
 pub(crate) struct ReaderAt {
     file: File,
     offset: u64,
 }
 
 impl ReaderAt {
-    /// Reads on at another place.
+    /// Continues at another position.
     pub(crate) fn go_to(&mut self, offset: u64) {
         self.offset = offset;
     }

@@ -1,8 +1,9 @@
 //! What changed between two aggregations by stack, as SwiftNIO's script `stackdiff-dtrace.py` prints it, byte for byte.
 //!
-//! Scripts and people of that project read this text, so none of its habits is mended: stacks are one when their eight innermost
-//! frames agree up to the first `+`; a stack counts as there when it has 1,000 allocations in its own file; stacks that lie below
-//! that, or did not change, appear in the last line's totals only. `mallow diff` without `--compat nio` has none of these limits.
+//! Scripts and people of that project read this text, so none of its peculiarities is changed: stacks are equal if
+//! their eight innermost frames are equal up to the first `+`; a stack is shown if it has 1,000 allocations in its
+//! own file; stacks below that, and unchanged ones, appear only in the totals of the last line. `mallow diff` without
+//! `--compat nio` has none of these limits.
 
 use crate::import::bpftrace::{Entries, Printings, counts_allocations};
 use crate::source::Source;
@@ -13,22 +14,22 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// How many of the innermost frames make stacks equal.
+/// The number of innermost frames that are compared.
 const KEY_FRAMES: usize = 8;
-/// How many allocations a key needs to be shown.
+/// The number of allocations that a key needs to be shown.
 const THRESHOLD: u128 = 1000;
 
-/// A stack and how often it allocated.
+/// A stack and its number of allocations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Allocations. Larger numbers than fit are the largest that fits.
+    /// Allocations; saturating.
     pub count: u64,
     /// The frames as printed, innermost first, without blanks around them.
     pub frames: Vec<Vec<u8>>,
 }
 
-/// What a file tells, and sentences about what is doubtful. dtrace's text is read as the script reads it; bpftrace's maps and all other
-/// formats by their importers.
+/// Reads the stacks of a file, with warnings about what is doubtful. dtrace's text is parsed as the script parses it;
+/// bpftrace's maps and all other formats by their importers.
 ///
 /// # Errors
 /// See [`ImportError`].
@@ -37,7 +38,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
     let format = Format::of_beginning(source.beginning());
     match format {
         Some(Format::Bpftrace) => of_maps(source),
-        // A program's own output before the first stack may be long, and look like anything.
+        // A program's own output before the first stack may be long, and have any form.
         Some(Format::Dtrace | Format::Folded) | None => {
             let looks_like = mallow_trace::looks_like(source.beginning());
             let bytes = source.whole(format.unwrap_or(Format::Dtrace))?;
@@ -58,7 +59,7 @@ pub fn of_file(path: &Path) -> Result<(Vec<Counted>, Vec<String>), ImportError> 
     }
 }
 
-/// The stacks of dtrace's `printa`: lines that begin with a blank, up to one with a number alone. Everything else is skipped.
+/// Parses the stacks of dtrace's `printa`: lines that begin with a blank, up to one with a number alone. Everything else is skipped.
 pub fn aggregation(text: &[u8]) -> Vec<Counted> {
     let mut all = Vec::new();
     let mut frames: Vec<Vec<u8>> = Vec::new();
@@ -78,12 +79,12 @@ pub fn aggregation(text: &[u8]) -> Vec<Counted> {
     all
 }
 
-/// Returns whether only blanks, and no tabs, stand before the word that ends the line.
+/// Returns whether only blanks, and no tabs, precede the word that ends the line.
 fn is_blanks(line: &[u8], word: &[u8]) -> bool {
     line[..line.len() - word.len()].iter().all(|byte| *byte == b' ')
 }
 
-/// Without the white space around it, which in Python includes the vertical tab.
+/// Removes the surrounding white space, which in Python includes the vertical tab.
 fn stripped(line: &[u8]) -> &[u8] {
     let is_white = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
     let start = line.iter().position(|byte| !is_white(byte)).unwrap_or(line.len());
@@ -106,7 +107,7 @@ fn of_maps(source: Source<'_>) -> Result<(Vec<Counted>, Vec<String>), ImportErro
     Ok((all, printings.warnings))
 }
 
-/// The stacks of any profile, each frame as ``module`function``.
+/// Returns the stacks of any profile, each frame as ``module`function``.
 pub fn of_profile(profile: &Profile) -> Vec<Counted> {
     let sites = profile.sites.iter().filter(|site| site.totals.allocations > 0);
     sites
@@ -147,7 +148,7 @@ fn groups(all: &[Counted]) -> Groups<'_> {
     groups
 }
 
-/// A group, if its file has enough of it.
+/// Returns a group, if it has enough allocations in its file.
 fn useful<'g, 'a>(groups: &'g Groups<'a>, key: &[u8]) -> Option<&'g Group<'a>> {
     groups.get(key).filter(|group| group.sum >= THRESHOLD)
 }
@@ -155,7 +156,7 @@ fn useful<'g, 'a>(groups: &'g Groups<'a>, key: &[u8]) -> Option<&'g Group<'a>> {
 /// Prints what changed.
 ///
 /// # Errors
-/// What `out` refused.
+/// The errors of `out`.
 pub fn nio(before: &[Counted], after: &[Counted], out: &mut dyn Write) -> io::Result<()> {
     let (before, after) = (groups(before), groups(after));
     only("AFTER", &after, &before, out)?;
@@ -183,7 +184,7 @@ pub fn nio(before: &[Counted], after: &[Counted], out: &mut dyn Write) -> io::Re
     )
 }
 
-/// The section of the keys that one side has and the other has not.
+/// Prints the section of the keys that only one side has.
 fn only(name: &str, these: &Groups<'_>, others: &Groups<'_>, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\n### only in {name}")?;
     let mut total = 0_u128;

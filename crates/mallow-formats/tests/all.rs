@@ -1,4 +1,4 @@
-//! The tests of this crate's promises, in one program: it is linked once, and its tests share the cores.
+//! The tests of this crate in one program: it is linked once, and its tests share the cores.
 
 mod allocator;
 mod browser_exports;

@@ -1,4 +1,4 @@
-//! Exports that browsers show, and folded stacks: held against speedscope's published schema, and number by number.
+//! Exports for browsers, and folded stacks: compared with speedscope's published schema, and number by number.
 
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
@@ -50,7 +50,7 @@ fn exported(profile: &Profile, format: ExportFormat, measure: Measure) -> (Strin
     (String::from_utf8(out).unwrap(), warnings)
 }
 
-/// Why a value breaks a schema, as far as speedscope's schema goes: it uses no other keywords, or this fails.
+/// Returns why a value violates a schema. It supports the keywords of speedscope's schema, and fails on any other.
 fn violation(root: &Value, schema: &Value, value: &Value, path: &str) -> Option<String> {
     let because = |what: String| Some(format!("{path}: {what}"));
     for (keyword, rule) in schema.as_object().unwrap() {
@@ -129,7 +129,7 @@ fn speedscopes_file_is_exactly_this() {
             "samples": [[0, 1, 2, 3], [0, 1]], "weights": [1000, 64] })
     );
     assert_eq!(document["profiles"][0]["unit"], "none");
-    // The child has no command of its own, so it is known by the recording's.
+    // The child has no command of its own, so it is named by the recording's.
     assert_eq!(document["profiles"][0]["samples"][2], json!([0]));
     assert_eq!(document["profiles"].as_array().map(Vec::len), Some(5));
     assert!(warnings[0].contains("lifetimes"), "{warnings:?}");
@@ -205,7 +205,7 @@ fn what_is_not_known_is_told() {
     assert_eq!(violation_of_speedscope(&document), None);
 }
 
-/// The native allocations of the thread with a name: time in milliseconds, weight, address, stack by name.
+/// Returns the native allocations of the thread with a name: time in milliseconds, weight, address, stack by name.
 fn native(document: &Value, thread: &str) -> Vec<(f64, i64, u64, String)> {
     let threads = document["threads"].as_array().unwrap();
     let thread =

@@ -1,5 +1,5 @@
-//! Where a processor's time went, as files: Go's own profile is read as `go tool pprof` reads it, what is written is read by the tools that it
-//! is written for, and nothing is lost on the way there and back.
+//! CPU profiles as files: Go's own profile is read as `go tool pprof` reads it, what is written is read by the tools
+//! that it is for, and nothing is lost in a round trip.
 
 use crate::judges::{Table, fixture, fixture_path, pprof_top, pprof_top_in};
 use crate::speedscope::opened;
@@ -29,7 +29,7 @@ fn exported(profile: &CpuProfile, format: ExportFormat) -> Vec<u8> {
     out
 }
 
-/// Flat and cumulative metrics by function, in the most obvious way.
+/// Returns flat and cumulative metrics by function, computed naively.
 fn table_of(profile: &CpuProfile, metric: CpuMetric) -> Table {
     let mut table = Table::new();
     for site in &profile.sites {
@@ -45,7 +45,7 @@ fn table_of(profile: &CpuProfile, metric: CpuMetric) -> Table {
     table
 }
 
-/// Two processes with one pid, three threads, kernel frames, an inlined call, code without a file.
+/// Returns a profile with two processes with one pid, three threads, kernel frames, an inlined call, code without a file.
 fn hard_profile() -> CpuProfile {
     let mut builder = StacksBuilder::default();
     let app = builder.module(Module { path: "/usr/bin/app".into(), build_id: vec![0xab, 0xcd] });
@@ -111,7 +111,7 @@ fn hard_profile() -> CpuProfile {
     profile
 }
 
-/// The same with waits in the place of some samples.
+/// Returns the same with waits instead of some samples.
 fn with_waits() -> CpuProfile {
     let mut profile = hard_profile();
     for (at, sample) in profile.samples.iter_mut().enumerate().filter(|(at, _)| at % 4 == 1) {
@@ -124,7 +124,7 @@ fn with_waits() -> CpuProfile {
     profile
 }
 
-/// The same of an event that only its own file knows for one.
+/// Returns the same for an event that only its own file identifies as one.
 fn of_event() -> CpuProfile {
     let mut profile = hard_profile();
     profile.recording.event = "LLC-load-misses:u".into();
@@ -291,7 +291,7 @@ fn the_text_of_perf_script_has_every_sample_with_its_stack() {
     let blocks: Vec<&str> = text.split("\n\n").filter(|block| !block.trim().is_empty()).collect();
     let profile = &imported.profile;
     assert_eq!((profile.samples.len(), profile.totals().samples), (blocks.len(), blocks.len() as u64));
-    // 99 samples a second, each with the nanoseconds that it stands for.
+    // 99 samples a second, each with the nanoseconds that it represents.
     assert_eq!(profile.totals().time_ns, blocks.len() as u64 * 10_101_010);
     let table = table_of(profile, CpuMetric::Samples);
     let naive = |name: &str| {
@@ -326,7 +326,7 @@ fn perf_data_is_read_packed_or_not() {
         let known = CpuAvailability { samples: true, time: true, ..CpuAvailability::default() };
         assert_eq!((profile.known, imported.complete), (known, true), "{path}");
         assert_eq!(profile.quality.map(|quality| quality.lost), Some(0));
-        // The forked child becomes another program; the thread has its own name.
+        // The forked child executes another program; the thread has its own name.
         let names: BTreeSet<&str> = profile.threads.iter().map(|thread| thread.name.as_str()).collect();
         assert!(["shares", "two-parts", "exe"].iter().all(|name| names.contains(name)), "{names:?}");
         let is_named = |module: &Module| module.path == "/srv/demo/cpu/shares";
@@ -345,7 +345,7 @@ fn torn_and_damaged_files_of_perf_are_told_and_never_a_panic() {
     let mut unfinished = whole.clone();
     unfinished[48..56].fill(0);
     assert!(error(&unfinished).contains("did not end in order"), "{}", error(&unfinished));
-    // Elsewhere: neither the files nor the kernel are those of this machine, so nothing is opened.
+    // From another machine: neither the files nor the kernel are those of this machine, so nothing is opened.
     let mut bytes = whole;
     for (here, there) in [("/usr/lib/", "/usr/LIB/"), ("/srv/demo", "/srv/DEMO"), ("[kernel.", "[KERNEL.")] {
         while let Some(at) = bytes.windows(here.len()).position(|window| window == here.as_bytes()) {

@@ -1,4 +1,4 @@
-//! DHAT's files: what real ones say, what ours say to the viewer that ships with Valgrind, and what damaged ones do.
+//! DHAT's files: the contents of real ones, ours in the viewer that ships with Valgrind, and damaged ones.
 
 use crate::valgrind_files::{
     Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites,
@@ -21,12 +21,12 @@ fn text_of(name: &str) -> String {
     String::from_utf8(fixture(name)).unwrap()
 }
 
-/// The sentence that refuses a text.
+/// Returns the error for a text.
 fn refusal(text: &str) -> String {
     read_as(text.as_bytes(), Format::Dhat).unwrap_err().to_string()
 }
 
-/// A site of total bytes and blocks, of bytes and blocks at the peak, at the end, and at its own maximum, and of lifetimes.
+/// Returns a site with total bytes and blocks, bytes and blocks at the peak, at the end, and at its own maximum, and lifetimes.
 fn site(
     total: (u64, u64),
     peak: (u64, u64),
@@ -158,8 +158,8 @@ fn a_frame_without_symbols_shows_its_address_and_library() {
     assert!(sites(&profile).contains_key("own_block() descend(int) round_of_throwing() main"));
 }
 
-/// The same binaries under Valgrind and under mallow. Lifetimes are in other units, DHAT knows no temporaries, and its own maxima
-/// may be too low.
+/// The same binaries under Valgrind and under mallow. Lifetimes are in other units, DHAT has no temporaries, and its
+/// own maxima may be too low.
 #[test]
 fn valgrind_and_mallow_count_the_same() {
     for name in ["realloc_chain", "inlined"] {
@@ -302,7 +302,7 @@ fn bytes_that_are_no_text_are_replaced() {
     assert_eq!(profile.processes[0].command, "./\u{fffd}nlined");
 }
 
-/// Numbers that no memory could hold, where a length or a metric stands.
+/// Numbers that no memory could hold, as a length or a metric.
 #[test]
 fn huge_numbers_take_no_memory_and_do_not_overflow() {
     let huge = 1u64 << 60;
@@ -350,7 +350,7 @@ fn every_prefix_is_refused_in_a_sentence() {
 
 // The viewer.
 
-/// What `dh_view` made of a file.
+/// What `dh_view` shows of a file.
 struct Viewed {
     json: serde_json::Value,
 }
@@ -372,7 +372,7 @@ impl Viewed {
     }
 }
 
-/// Loads files into the viewer that ships with Valgrind; all of it is in `dh_view/drive.js`.
+/// Loads files into the viewer that ships with Valgrind; the code is in `dh_view/drive.js`.
 fn view(texts: &[&str]) -> Result<Vec<Viewed>, String> {
     let installed = ["/usr/libexec/valgrind/dh_view.js", "/usr/lib/valgrind/dh_view.js"];
     let viewer = installed.into_iter().find(|path| Path::new(path).is_file());
@@ -443,8 +443,8 @@ fn the_viewer_prints_a_recording_of_ours() {
     find(": item (/srv/demo/vg/inlined.c:18)\n");
 }
 
-/// The viewer has no mercy with two program points of the same frames. Here are three sites that look alike, a stack that is part of
-/// another, and two sites without a stack, in two processes.
+/// The viewer refuses two program points with the same frames. Here are three sites that look alike, a stack that is
+/// part of another, and two sites without a stack, in two processes.
 #[test]
 fn sites_that_look_alike_become_one() {
     let one = site((10, 2), (4, 1), (3, 1), (5, 1), 7);
@@ -494,7 +494,7 @@ fn sites_that_look_alike_become_one() {
     assert_eq!(viewed.root("tb"), 80);
 }
 
-/// The judge can say no: without merging, the viewer refuses.
+/// The viewer does refuse: without merging, it reports an error.
 #[test]
 fn the_viewer_refuses_a_repeated_location() {
     let (text, _) = exported(&dhat("dhat/inlined.json").profile, ExportFormat::Dhat);
@@ -520,7 +520,7 @@ fn what_is_not_known_is_said() {
     assert_eq!(read_as(none.as_bytes(), Format::Dhat).unwrap().profile.sites, []);
 }
 
-/// Real files come back with every metric and frame; only columns and Valgrind's own frames are gone.
+/// A round trip of real files keeps every metric and frame; only columns and Valgrind's own frames are gone.
 #[test]
 fn real_files_come_back() {
     for name in ["realloc_chain", "cxx_exceptions", "inlined", "rows"] {

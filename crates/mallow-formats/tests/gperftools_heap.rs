@@ -1,4 +1,4 @@
-//! gperftools' heap profiles, and what has their shape, with google-pprof and `go tool pprof` as judges.
+//! gperftools' heap profiles, and related formats, compared with google-pprof and `go tool pprof`.
 
 use crate::judges::{fixture, fixture_path, run, table_of};
 use mallow_formats::{Format, Imported, read_as};
@@ -26,7 +26,7 @@ fn exact_metrics_stay_exact() {
             (svma, [t.leaked_blocks, t.leaked_bytes, t.allocations, t.bytes])
         })
         .collect();
-    // As the program says: 8,000 blocks of 777 bytes; 500 of 10,000; 3,000 of 2,000, half of them freed; and glibc's for a thread.
+    // According to the program: 8,000 blocks of 777 bytes; 500 of 10,000; 3,000 of 2,000, half of them freed; and glibc's for a thread.
     assert_eq!(
         rows,
         [
@@ -70,7 +70,7 @@ fn a_sample_is_scaled_as_pprof_scales_it() {
         // "Showing nodes accounting for 4809917B, 100% of 4809917B total"
         let total = text.lines().find_map(|line| line.rsplit_once(" of ")?.1.strip_suffix(" total")).unwrap();
         let total: u64 = total.trim_end_matches('B').parse().unwrap();
-        // pprof cuts each of the 13 stacks' figures off, we round them.
+        // pprof truncates the metrics of each of the 13 stacks, mallow rounds them.
         assert!(total.abs_diff(metric) <= 13, "{index}: {total} and {metric}");
     }
     let leaked = table_of(profile, |totals| totals.leaked_bytes);
@@ -91,7 +91,7 @@ fn a_sample_of_live_blocks_tells_no_allocations() {
     let text = "heap profile: 10: 1000 [10: 1000] @ heap_v2/524288\n10: 1000 [10: 1000] @ 0x1 0x2\n\nMAPPED_LIBRARIES:\n";
     let imported = read(text.as_bytes());
     assert!(!imported.profile.known.allocations && imported.profile.known.leaked);
-    // 10 blocks of 100 bytes, each seen with the probability 1 - exp(-100 / 524288).
+    // 10 blocks of 100 bytes, each sampled with the probability 1 - exp(-100 / 524288).
     assert_eq!(imported.profile.totals().leaked_blocks, 52_434);
     assert_eq!(imported.profile.totals().leaked_bytes, 5_243_380);
     assert_eq!(imported.profile.totals().allocations, 0);
@@ -126,7 +126,7 @@ fn what_is_no_heap_profile_is_told() {
 fn google_pprof_prints_the_same_totals() {
     let file = fixture_path("gperftools/heaps.heap");
     let run_with = |kind: &str| {
-        // The program is not there any more; totals need no names.
+        // The program no longer exists; totals need no names.
         let output = Command::new("google-pprof")
             .args(["--text", "--show_bytes", kind, "/bin/true"])
             .arg(&file)

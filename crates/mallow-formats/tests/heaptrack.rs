@@ -1,4 +1,4 @@
-//! heaptrack's files in and out, with heaptrack's own analysis as the judge.
+//! heaptrack's files, read and written, compared with heaptrack's own analysis.
 
 mod export;
 mod print;
@@ -21,7 +21,7 @@ fn import(path: &Path) -> Imported {
     imported
 }
 
-/// A stack as heaptrack folds it: from `main` inwards, and within one address the innermost call first, which is a fault of heaptrack's.
+/// Formats a stack as heaptrack folds it: from `main` inwards, and within one address the innermost call first, which is a bug of heaptrack's.
 fn folded(profile: &Profile, stack: Option<StackId>) -> String {
     let mut calls = Vec::new();
     for id in profile.stacks.chain(stack) {
@@ -51,12 +51,12 @@ fn by_stack(profile: &Profile, measure: Measure) -> BTreeMap<String, u64> {
     metrics
 }
 
-/// Our analysis in heaptrack's words.
+/// Returns our analysis in heaptrack's format.
 fn our_conclusion(profile: &Profile) -> Conclusion {
     let totals = profile.totals();
     let rss_max = profile.processes[0].samples.iter().map(|sample| sample.rss_bytes).max().unwrap_or(0);
     Conclusion {
-        // heaptrack adds a millisecond, so as not to divide by zero.
+        // heaptrack adds a millisecond to avoid a division by zero.
         runtime: format!("{:.2}s.", (profile.recording.duration_us + 1000) as f64 / 1e6),
         calls: totals.allocations,
         temporary_calls: totals.temporary,
@@ -70,7 +70,7 @@ fn our_conclusion(profile: &Profile) -> Conclusion {
     }
 }
 
-/// Undoes what heaptrack left of Rust's mangling, escape by escape.
+/// Undoes the escapes that heaptrack left of Rust's mangling.
 fn rust_name(name: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(name));
     if name.contains(['<', ' ', '(']) {
@@ -109,7 +109,7 @@ fn rust_name(name: &str) -> String {
     path.split("::").map(element).collect::<Vec<_>>().join("::")
 }
 
-/// heaptrack leaves Rust's names as the linker has them.
+/// Demangles Rust's names, which heaptrack leaves mangled.
 fn readable(conclusion: Conclusion) -> Conclusion {
     let stack = |stack: &str| {
         let name = |call: &str| match call.split_once(' ') {
@@ -130,7 +130,7 @@ fn readable(conclusion: Conclusion) -> Conclusion {
     }
 }
 
-/// Whole files of every version, with blocks freed in order.
+/// Complete files of every version, with blocks freed in order.
 const FILES: [&str; 9] = [
     "by-hand.v0.txt",
     "by-hand.v1.txt",
@@ -213,7 +213,7 @@ fn a_file_tells_what_it_can_tell() {
     let known = profile.known;
     assert!(known.allocations && known.temporary && known.peak && known.leaked && known.own_maximum);
     assert!(known.times && known.bytes && known.leaked_blocks && !known.calls && !known.lifetimes);
-    // Inlined calls stand innermost first, all but the physical function marked.
+    // Inlined calls come innermost first, and all but the physical function are marked.
     let site = profile.sites.iter().find(|site| site.totals.bytes == 0x110 + 0x10).unwrap();
     let frames: Vec<_> = profile
         .frames(site.stack)
@@ -231,7 +231,7 @@ fn a_file_tells_what_it_can_tell() {
     assert!(profile.frames(site.stack).all(|frame| frame.module.as_deref() == Some("my demo")));
 }
 
-/// The interpreter makes of a raw file what the analysis reads.
+/// The interpreter converts a raw file into the file that the analysis reads.
 #[test]
 fn a_raw_file_has_the_totals_of_the_interpreted_one() {
     for name in ["family.raw.zst", "realloc_chain.raw.zst", "csv-map-per-row.raw.zst"] {
@@ -253,13 +253,13 @@ fn a_raw_file_has_the_totals_of_the_interpreted_one() {
             "{name}"
         );
         assert_eq!((&ours.peak_rss, &ours.runtime), (&theirs.peak_rss, &theirs.runtime));
-        // Pointers are compared where there are some: pair 0, which the dynamic loader's thread freed last, is not temporary.
+        // Pointers are compared if there are any: pair 0, which the dynamic loader's thread freed last, is not temporary.
         assert_eq!(ours.temporary_calls, theirs.temporary_calls - 1, "{name}");
         assert!(raw.complete, "{:?}", raw.warnings);
     }
 }
 
-/// What the format holds of a site.
+/// Returns the metrics of a site that the format holds.
 fn held(totals: &SiteTotals) -> SiteTotals {
     SiteTotals {
         allocations: totals.allocations,
@@ -273,7 +273,7 @@ fn held(totals: &SiteTotals) -> SiteTotals {
     }
 }
 
-/// Metrics without what heaptrack's library brings into the process: the emergency pool of the C++ library.
+/// Returns metrics without those of heaptrack's own library: the emergency pool of the C++ library.
 fn without_heaptracks_own(profile: &Profile) -> SiteTotals {
     let mut sum = SiteTotals::default();
     for Site { stack, totals, .. } in &profile.sites {
@@ -285,7 +285,7 @@ fn without_heaptracks_own(profile: &Profile) -> SiteTotals {
     sum
 }
 
-/// What `mallow record` counts for the same command, where heaptrack sees everything.
+/// Compared with what `mallow record` counts for the same command, on programs for which heaptrack misses nothing.
 #[test]
 fn a_recording_of_ours_has_the_same_metrics() {
     let ours = SiteTotals {
@@ -302,13 +302,13 @@ fn a_recording_of_ours_has_the_same_metrics() {
         // Freed by the very next event is less than freed before the next allocation: 295 by our rule.
         assert_eq!(theirs, SiteTotals { temporary: 3, ..ours }, "{name}");
     }
-    // The program's source counts its calls: heaptrack does not see memalign(310) and pvalloc(330).
+    // The program's source counts its calls: heaptrack misses memalign(310) and pvalloc(330).
     let theirs = without_heaptracks_own(&import(&fixture("family.zst")).profile);
     assert_eq!((theirs.allocations, theirs.bytes), (11 - 2, 2706 - 310 - 330));
     assert_eq!((theirs.leaked_blocks, theirs.leaked_bytes), (3 - 1, 1162 - 330));
 }
 
-/// `objdump -d family` shows the calls of malloc(24) in front of 0x120a and of malloc(100) in front of 0x11f7.
+/// `objdump -d family` shows the calls of malloc(24) before 0x120a and of malloc(100) before 0x11f7.
 #[test]
 fn addresses_of_a_raw_file_are_those_of_its_modules() {
     let profile = import(&fixture("family.raw.zst")).profile;
@@ -326,7 +326,7 @@ fn addresses_of_a_raw_file_are_those_of_its_modules() {
     assert_eq!(leaf_of(100), ("/srv/demo/family", 0x11f7));
 }
 
-/// A file is cut anywhere, or any of its lines is spoilt.
+/// A file is truncated anywhere, or any of its lines is damaged.
 #[test]
 fn damaged_files_give_a_profile_or_a_sentence() {
     for name in ["by-hand.v0.txt", "by-hand.v1.txt", "by-hand.v2.txt", "family.zst", "family.raw.zst"] {
@@ -370,7 +370,7 @@ fn a_cut_file_is_not_complete() {
     assert!(!cut.complete);
     assert!(cut.warnings[0].contains("may have been cut off"), "{:?}", cut.warnings);
     assert_eq!((cut.profile.totals().allocations, cut.profile.totals().frees), (10, 3));
-    // An archive that is torn gives what was unpacked before.
+    // A truncated archive is read up to there.
     let lines = "+ 0\n- 0\n".repeat(400_000);
     let packed = zstd::encode_all(format!("v 10400 3\na 10 0\n{lines}").as_bytes(), 1).unwrap();
     let torn = read_as(&packed[..packed.len() - 8], Format::Heaptrack).unwrap();

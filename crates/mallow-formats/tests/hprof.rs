@@ -1,4 +1,4 @@
-//! A JVM's dumps beside what `jcmd` counts in the same JVM, and retained sizes that were reckoned by hand.
+//! A JVM's dumps compared with what `jcmd` counts in the same JVM, and with retained sizes that were computed by hand.
 
 use super::judges::run;
 use mallow_formats::{Format, open_snapshot};
@@ -23,7 +23,7 @@ impl Jvm {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../programs/heap/Sessions.java");
         run(Command::new("javac").arg("-d").arg(folder.path()).arg(source));
         let mut java = Command::new("java");
-        // A thread that is compiled for comes and goes with its objects.
+        // A compiler thread comes and goes, with its objects.
         java.args(["-Xmx64m", "-XX:+UseG1GC", "-Xint"]).args(options).arg("-cp").arg(folder.path());
         java.arg("Sessions").stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = java.spawn().unwrap_or_else(|error| panic!("java cannot be run: {error}"));
@@ -51,13 +51,13 @@ impl Jvm {
         snapshot
     }
 
-    /// What `jcmd` counts.
+    /// Returns what `jcmd` counts.
     fn histogram(&self) -> Histogram {
         counted_by_jvm(&self.jcmd(&["GC.class_histogram", "-all"]))
     }
 }
 
-/// The virtual machine's own page.
+/// Parses the virtual machine's own histogram.
 pub(crate) fn counted_by_jvm(page: &str) -> Histogram {
     let mut histogram = Histogram::new();
     for line in page.lines() {
@@ -80,7 +80,7 @@ impl Drop for Jvm {
     }
 }
 
-/// `int[][]` of `[[I`.
+/// Returns `int[][]` for `[[I`.
 fn spelt(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
@@ -109,7 +109,7 @@ pub(crate) fn counted(snapshot: &Snapshot) -> Histogram {
     histogram
 }
 
-/// The classes that two histograms do not agree on.
+/// Returns the classes for which two histograms differ.
 fn differences(a: &Histogram, b: &Histogram) -> Vec<String> {
     let classes: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     let differs = |class: &&String| a.get(*class) != b.get(*class);
@@ -129,7 +129,7 @@ fn counts_and_bytes_of_every_class_are_those_of_jcmd() {
         ),
     ];
     for (options, layout) in layouts {
-        // Without the archive: of its classes that were not loaded there are objects, and the dump leaves them out.
+        // Without the archive: there are objects of its classes that were not loaded, and the dump leaves them out.
         let jvm = Jvm::start(&[options, &["-Xshare:off"]].concat());
         let snapshot = jvm.dump(&[]);
         assert!(snapshot.notes[0].contains(layout), "{options:?}: {:?}", snapshot.notes);
@@ -146,7 +146,7 @@ fn with_the_archive_only_the_classes_differ() {
     assert!(counted["java.lang.Class"].0 < histogram["java.lang.Class"].0);
 }
 
-/// What a static field of the program's class refers to.
+/// Returns what a static field of the program's class refers to.
 fn field(graph: &Graph, name: &str) -> ObjectId {
     let class = graph.objects().find(|object| graph.name_of(*object) == Some("Sessions")).unwrap();
     let is_it = |label| matches!(label, Some(EdgeLabel::Name(label)) if graph.name(label) == name);

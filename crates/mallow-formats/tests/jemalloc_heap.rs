@@ -1,4 +1,4 @@
-//! jemalloc's heap profiles, with jeprof as the judge in both directions.
+//! jemalloc's heap profiles, compared with jeprof in both directions.
 
 use crate::judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
@@ -23,7 +23,7 @@ fn stored(bytes: &[u8]) -> tempfile::NamedTempFile {
     file
 }
 
-/// A site as its caller's file and address there, and its figures: live blocks and bytes, allocations and their bytes.
+/// A site, with its caller's file and address there, and its metrics: live blocks and bytes, allocations and their bytes.
 type Row = (String, u64, [u64; 4]);
 
 fn rows(profile: &Profile) -> Vec<Row> {
@@ -44,8 +44,9 @@ fn rows(profile: &Profile) -> Vec<Row> {
 fn each_line_is_scaled_by_its_own_mean() {
     let imported = read(&fixture("jemalloc/accumulated.heap"));
     let app = || String::from("/srv/demo/heaps");
-    // Samples were 163, 241, 407 and 1: times 1 / (1 - exp(-mean / 16384)). The program leaked 8,000 blocks of 777 bytes, which jemalloc
-    // makes 896; kept 1,500 of 3,000 blocks of 2,000 bytes, which it makes 2,048; and 500 of 10,000, which it makes 10,240.
+    // Samples were 163, 241, 407 and 1: times 1 / (1 - exp(-mean / 16384)). The program leaked 8,000 blocks of 777
+    // bytes, which jemalloc rounds to 896; kept 1,500 of 3,000 blocks of 2,000 bytes, which it rounds to 2,048; and
+    // 500 of 10,000, which it rounds to 10,240.
     assert_eq!(
         rows(&imported.profile),
         [
@@ -100,9 +101,9 @@ fn jeprof_agrees_on_a_profile_of_jemalloc() {
         let (ours, theirs) = (table_of(&imported.profile, metric), jeprof(&file, kind));
         assert!(ours.contains_key("leak") && ours.contains_key("cache") && ours.contains_key("work"));
         for (name, (flat, cumulative)) in theirs {
-            // jeprof's names of libraries' functions carry versions and arguments less.
+            // jeprof's names of libraries' functions lack versions and arguments.
             let Some(own) = ours.get(&name) else { continue };
-            // jeprof cuts sums off, we round each of the at most three lines in one.
+            // jeprof truncates sums, mallow rounds each of the at most three lines in one.
             assert!(flat.abs_diff(own.0) <= 1 && cumulative.abs_diff(own.1) <= 3, "{kind} {name}: {own:?}");
         }
     }
@@ -142,7 +143,7 @@ fn jeprof_shows_an_export_exactly() {
     );
 }
 
-/// jeprof marks inlined calls.
+/// Removes jeprof's marks of inlined calls.
 fn without_inline(table: crate::judges::Table) -> crate::judges::Table {
     let name = |name: String| name.trim_end_matches(" (inline)").to_owned();
     table.into_iter().map(|(key, metrics)| (name(key), metrics)).collect()
@@ -182,7 +183,7 @@ fn a_round_trip_keeps_metrics_frames_and_addresses() {
         back.stacks.locations.iter().find(|location| location.frames[0].function == "helper").unwrap();
     let names: Vec<_> = helper.frames.iter().map(|frame| (frame.function.as_str(), frame.inlined)).collect();
     assert_eq!(names, [("helper", true), ("make", true), ("work", false)]);
-    // A second trip changes nothing more.
+    // A second round trip changes nothing more.
     let again = read(&exported(&back, Measure::Leaked).0).profile;
     assert_eq!(table_of(&again, |totals| totals.leaked_bytes), table_of(&back, |totals| totals.leaked_bytes));
     assert_eq!(addresses(&again), kept);

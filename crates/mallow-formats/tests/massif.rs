@@ -1,4 +1,4 @@
-//! massif's files: what real ones say, what `ms_print` reads in ours, and what damaged ones do.
+//! massif's files: the contents of real ones, ours in `ms_print`, and damaged ones.
 
 use crate::valgrind_files::{
     Made, add_made, damaged, exported, fixture, fixture_path, imported, made, sites, stack_of,
@@ -32,7 +32,7 @@ fn sample(time_us: u64, live_bytes: u64, overhead_bytes: u64) -> LiveSample {
     LiveSample { time_us, live_bytes, overhead_bytes, stack_bytes: 0 }
 }
 
-/// Bytes at the peak and at the end by stack.
+/// Returns bytes at the peak and at the end by stack.
 fn held(profile: &Profile) -> BTreeMap<String, (u64, u64)> {
     let of = |(stack, totals): (String, SiteTotals)| (stack, (totals.peak_bytes, totals.leaked_bytes));
     sites(profile).into_iter().map(of).collect()
@@ -57,7 +57,7 @@ fn a_real_file_gives_its_metrics() {
     assert_eq!(process.live_samples.len(), 18);
     assert_eq!(process.live_samples[13], sample(137_207, 9277, 51));
     assert_eq!(process.live_samples[17], sample(137_988, 8269, 19));
-    // Three places were too small for massif to tell.
+    // Three places were below massif's threshold.
     let expected = [("", (85, 0)), ("grow_inner outer main", (8192, 0)), ("move_up main", (2000, 0))];
     assert_eq!(held(&profile), expected.map(|(stack, bytes)| (stack.to_owned(), bytes)).into());
 }
@@ -73,7 +73,7 @@ fn inlined_calls_recursions_and_the_end() {
     assert_eq!(held(&profile), expected.map(|(stack, bytes)| (stack.to_owned(), bytes)).into());
 }
 
-/// The same binary under mallow: what massif knows is the same, stack by stack.
+/// The same binary under mallow: massif's metrics are the same, stack by stack.
 #[test]
 fn massif_and_mallow_count_the_same() {
     let ours = read_file(&fixture_path("dhat/inlined.mallow")).unwrap().profile;
@@ -88,7 +88,7 @@ fn stacks_and_milliseconds_are_read() {
     let last = LiveSample { time_us: 451_000, live_bytes: 0, overhead_bytes: 0, stack_bytes: 552 };
     assert_eq!((samples.len(), samples[94]), (95, last));
     assert_eq!(profile.recording.duration_us, 451_000);
-    // Nothing is left at the last snapshot, which needs no tree to say so.
+    // Nothing is live at the last snapshot, which needs no tree to say so.
     assert!(profile.known.leaked);
     assert_eq!(profile.totals().leaked_bytes, 0);
 }
@@ -103,7 +103,7 @@ fn pages_are_called_pages() {
     assert!(held(&profile).contains_key("[unknown]"), "a frame at address 0 has no name");
 }
 
-/// memcheck's tree, and mallow's recording of the same binary.
+/// memcheck's tree, compared with mallow's recording of the same binary.
 #[test]
 fn memchecks_tree_is_metrics_and_no_moments() {
     let Imported { profile, warnings, .. } = massif("massif/inlined_xtree.ms");
@@ -137,7 +137,7 @@ fn memchecks_tree_is_metrics_and_no_moments() {
     );
 }
 
-/// A file with these snapshots: (time, bytes, what stands behind `heap_tree=`).
+/// Returns a file with these snapshots: (time, bytes, the text after `heap_tree=`).
 fn text_of(snapshots: &[(u64, u64, &str)]) -> String {
     let mut text = String::from("desc: (none)\ncmd: ./made\ntime_unit: i\n");
     for (number, (time, bytes, tree)) in snapshots.iter().enumerate() {
@@ -262,7 +262,7 @@ fn every_prefix_is_an_error_or_fewer_snapshots() {
 
 // ms_print.
 
-/// What `ms_print` makes of a file.
+/// Returns what `ms_print` prints for a file.
 fn printed(text: &str) -> Result<String, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -276,7 +276,7 @@ fn printed(text: &str) -> Result<String, String> {
     Ok(String::from_utf8(output.stdout).unwrap())
 }
 
-/// The number of the snapshot that `ms_print` calls the peak.
+/// Returns the number of the snapshot that `ms_print` marks as the peak.
 fn peak_of(printed: &str) -> usize {
     let (_, behind) = printed.split_once("Detailed snapshots: [").unwrap();
     let (list, _) = behind.split_once(']').unwrap();
@@ -284,7 +284,7 @@ fn peak_of(printed: &str) -> usize {
     peak.parse().unwrap()
 }
 
-/// The table's row of a snapshot: time, total, useful, extra, stacks.
+/// Returns the table's row of a snapshot: time, total, useful, extra, stacks.
 fn row_of(printed: &str, number: usize) -> Vec<u64> {
     let words = |line: &str| -> Option<Vec<u64>> {
         line.split_whitespace().map(|word| word.replace(',', "").parse().ok()).collect()
@@ -316,7 +316,7 @@ fn ms_print_shows_a_recording_of_ours() {
     line("->100.00% (300B) 0x", ": item (/srv/demo/vg/inlined.c:18)");
 }
 
-/// Real files, read and written again, look the same to `ms_print`.
+/// Real files, read and written again, look the same in `ms_print`.
 #[test]
 fn ms_print_shows_real_files_as_before() {
     for name in ["realloc_chain", "inlined_bytes", "cxx_exceptions_stacks"] {
@@ -399,7 +399,7 @@ fn deep_stacks_end_at_massifs_limit() {
     assert_eq!(stack_of(&profile, profile.sites[0].stack), expected.join(" "));
 }
 
-/// Real files come back with every metric and frame.
+/// A round trip of real files keeps every metric and frame.
 #[test]
 fn real_files_come_back() {
     for name in ["realloc_chain", "inlined_bytes", "inlined_pages", "cxx_exceptions_stacks"] {

@@ -1,4 +1,4 @@
-//! Snapshots of other runtimes than this machine's: `cargo xtask long` fetches these, and their own readers judge.
+//! Snapshots of runtimes other than this machine's: `cargo xtask long` fetches these, and they are compared with their own readers.
 
 use super::hprof::{Histogram, counted, counted_by_jvm};
 use super::judges::{judge, run};
@@ -13,7 +13,7 @@ fn beside(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/runtimes").join(name)
 }
 
-/// Objects of a class.
+/// Returns the number of objects of a class.
 fn objects_of(graph: &Graph, class: &str) -> u64 {
     let totals = Totals::new(graph, &DominatorTree::new(graph));
     let named = totals.classes.iter().find(|group| graph.name(graph.class(group.key).name) == class);
@@ -24,7 +24,7 @@ fn objects_of(graph: &Graph, class: &str) -> u64 {
 #[ignore = "fetches other versions of Node, Deno and Bun: in `cargo xtask long`"]
 fn snapshots_of_other_javascript_runtimes_have_devtools_sizes() {
     let folder = tempfile::tempdir().unwrap();
-    // Those of Bun are JavaScriptCore's, in V8's format: of some objects they tell no holder at all.
+    // Those of Bun are JavaScriptCore's, in V8's format: some objects have no holder in the file.
     for (pinned, program, words, unheld_max) in [
         (include_str!("runtimes/node12.json"), "bin/node", &[][..], 0),
         (include_str!("runtimes/node16.json"), "bin/node", &[], 0),
@@ -80,7 +80,7 @@ fn dumps_of_rubies_from_3_2_to_4_0_are_read_whole() {
         assert_eq!(kinds.filter(|(name, _)| name != "IMEMO").collect::<Histogram>(), by_kind(&file));
         assert_eq!(objects_of(graph, "Session"), 500);
         assert!(totals.unreachable.objects * 100 < totals.all.objects, "{:?}", totals.unreachable);
-        // Of each session an object at the line of `new`, and three things that it holds at those of `initialize`.
+        // For each session there is an object at the line of `new`, and three that it holds at those of `initialize`.
         let site = |line: u32| {
             let of_line = |key: Option<_>| key.is_some_and(|site| graph.site(site).line == line);
             totals.sites.iter().filter(|group| of_line(group.key)).map(|group| group.sum.objects).sum::<u64>()
@@ -90,7 +90,7 @@ fn dumps_of_rubies_from_3_2_to_4_0_are_read_whole() {
     }
 }
 
-/// Objects and bytes by type, in the most obvious way.
+/// Returns objects and bytes by type, computed naively.
 fn by_kind(file: &Path) -> Histogram {
     let mut kinds = Histogram::new();
     for line in std::fs::read_to_string(file).unwrap().lines() {
@@ -133,10 +133,10 @@ fn dumps_of_jvms_from_11_to_25_have_their_own_counts() {
         let ours = counted(&snapshot);
         assert_eq!(ours["Counted$Session"], theirs["Counted$Session"], "{options:?}");
         assert_eq!(ours["Counted$Session"].0, 1000);
-        // Between the dump and its own count the JVM has made and dropped some objects; of each class the bytes of one must be the same.
+        // Between the dump and its own count the JVM has created and dropped some objects; for each class the size of one object must be the same.
         let each = |(objects, bytes): &(u64, u64)| bytes / objects.max(&1);
-        // A class's own bytes depend on what it has. JDK 11 adds one field less to a call site's context, JDK 21 one more to this error,
-        // and nothing in a dump says so.
+        // The size of a class's own object varies. JDK 11 adds one field less to the context of a call site, JDK 21
+        // one more to this error, and nothing in a dump says so.
         let varies = [
             "java.lang.Class",
             "java.lang.invoke.MethodHandleNatives$CallSiteContext",

@@ -1,4 +1,4 @@
-//! pprof's protobuf, with `go tool pprof` as the judge in both directions.
+//! pprof's protobuf, compared with `go tool pprof` in both directions.
 
 use crate::judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
@@ -64,7 +64,7 @@ fn a_heap_profile_of_go_reads_as_pprof_shows_it() {
     let inlined =
         imported.profile.stacks.locations.iter().find(|location| location.frames.len() == 2).unwrap();
     assert!(inlined.frames[0].inlined && !inlined.frames[1].inlined);
-    // Go's programs lie at a fixed place, and its addresses are those of calls.
+    // Go's programs have fixed addresses, and its addresses are those of calls.
     assert!(
         matches!(inlined.address, Address::InModule { svma, .. } if svma > 0x400_000 && svma < 0x600_000)
     );
@@ -113,7 +113,7 @@ fn a_round_trip_keeps_metrics_frames_and_addresses() {
         ["samples of one stack that differ only in a label (process) are added up"]
     );
     let mut expected = profile.totals();
-    // Frees are what is not live any more, of all processes together.
+    // Frees are blocks that are no longer live, of all processes together.
     expected.frees = expected.allocations - expected.leaked_blocks;
     assert_eq!(back.totals(), expected);
     let address_and_frames = |profile: &Profile| -> Vec<_> {
@@ -136,7 +136,7 @@ fn a_round_trip_keeps_metrics_frames_and_addresses() {
     }
 }
 
-/// jemalloc's and tcmalloc's profiles of Rust programs come to pprof with names that it does not demangle.
+/// jemalloc's and tcmalloc's profiles of Rust programs have names that pprof does not demangle.
 #[test]
 fn rust_names_are_readable() {
     let mut profile = hard_profile();
@@ -164,7 +164,7 @@ fn what_is_not_known_is_no_type_of_samples() {
     assert_eq!(back.profile.totals().bytes, 0);
 }
 
-/// Fields of a message, by hand: number and bytes.
+/// Encodes the fields of a message: number and bytes.
 fn message(fields: &[(u8, &[u8])]) -> Vec<u8> {
     let field = |&(number, bytes): &(u8, &[u8])| [&[number << 3 | 2, bytes.len() as u8], bytes].concat();
     fields.iter().flat_map(field).collect()

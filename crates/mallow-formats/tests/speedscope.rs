@@ -1,4 +1,4 @@
-//! speedscope's own importer as the judge of what is written for it: all that its page knows and shows, without a browser.
+//! Compares exports with speedscope's own importer: everything that its page reads and shows, without a browser.
 
 use crate::judges::{fixture_path, hard_profile, judge};
 use mallow_base::Frame;
@@ -11,7 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-/// What speedscope makes of a file, or all that it says about one that it does not take.
+/// Returns what speedscope shows of a file, or its error.
 pub(crate) fn opened(text: &str) -> Result<Value, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -44,7 +44,7 @@ struct Metrics {
     total: u64,
 }
 
-/// As speedscope has them.
+/// As speedscope computes them.
 fn theirs(profile: &Value) -> Metrics {
     let mut metrics = Metrics { total: profile["total"].as_u64().unwrap(), ..Metrics::default() };
     for frame in profile["frames"].as_array().unwrap() {
@@ -60,7 +60,7 @@ fn theirs(profile: &Value) -> Metrics {
     metrics
 }
 
-/// As the profile has them, in the most obvious way: a function counts once in a stack, the program is its root.
+/// The same computed naively from the profile: a function counts once per stack, the program is its root.
 fn ours(profile: &Profile, measure: Measure) -> Metrics {
     let mut metrics = Metrics::default();
     let key = |frame: &Frame| -> Place {
@@ -88,7 +88,7 @@ fn ours(profile: &Profile, measure: Measure) -> Metrics {
     metrics
 }
 
-/// Every metric of a profile that is known is shown as it is.
+/// Asserts that every known metric of a profile is shown unchanged.
 fn assert_shown(profile: &Profile) {
     let opened = opened(&exported(profile, Measure::Leaked)).unwrap();
     assert_eq!(opened["importer"], json!(["Importing as speedscope json file"]));
@@ -128,7 +128,7 @@ fn speedscope_shows_every_stack_of_what_is_hard() {
     );
 }
 
-/// Two sites and the program alone: what is asked for first is what is live at the end.
+/// Returns two sites and the program alone: the preferred metric is what is live at the end.
 fn small_profile() -> Profile {
     let recording = Recording { command: vec!["/bin/rows".into(), "-n".into()], ..Recording::default() };
     let mut builder = ProfileBuilder::new(
@@ -202,7 +202,7 @@ fn speedscope_shows_every_stack_of_what_other_tools_recorded() {
     }
 }
 
-/// speedscope would import it and call it empty.
+/// speedscope would import it and show it as empty.
 #[test]
 fn a_profile_without_metrics_is_not_written() {
     let empty = ProfileBuilder::new(Recording::default(), Availability::NOTHING).finish();
@@ -229,7 +229,7 @@ fn speedscope_refuses_what_is_wrong() {
         let said = opened(&text.replace(from, to)).unwrap_err();
         assert!(said.contains(because), "{said}");
     }
-    // A wrong metric is taken, and seen.
+    // A wrong metric is accepted, and detected here.
     let wrong = opened(&text.replace("[10,1,2]", "[10,1,3]")).unwrap();
     assert_ne!(theirs(&wrong["profiles"][0]), ours(&small_profile(), Measure::Allocations));
 }

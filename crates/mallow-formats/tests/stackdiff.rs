@@ -1,4 +1,4 @@
-//! The comparison that SwiftNIO's scripts expect, byte for byte, and against a slow twin.
+//! The comparison that SwiftNIO's scripts expect, byte for byte, and compared with a naive implementation.
 
 use mallow_formats::stackdiff::{Counted, aggregation, nio, of_file, of_profile};
 use mallow_formats::{Format, read_as};
@@ -69,7 +69,7 @@ fn other_formats_are_compared_too() {
     assert_eq!(of_profile(&folded.profile), [counted(5, &["malloc", "work", "main"])]);
 }
 
-/// The same in the most obvious way: every key is compared with every stack, again and again.
+/// The naive implementation: every key is compared with every stack, again and again.
 fn slow(before: &[Counted], after: &[Counted]) -> String {
     let key = |stack: &Counted| {
         let cut =
@@ -121,7 +121,7 @@ fn stacks() -> impl Strategy<Value = Vec<Counted>> {
     let frame = "[ab]`[fg](\\+[12])?";
     let stack = (0..3_u64, prop::collection::vec(frame, 0..3), 0..9_usize);
     let stack = stack.prop_map(|(thousands, mut frames, deep)| {
-        // Deep stacks differ behind the eighth frame only.
+        // Deep stacks differ only after the eighth frame.
         frames.extend(std::iter::repeat_n(String::from("c`deep"), deep));
         Counted { count: thousands * 500, frames: frames.into_iter().map(String::into_bytes).collect() }
     });

@@ -15,14 +15,14 @@ fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(fixture_path(name)).unwrap()
 }
 
-/// Reads bytes whose beginning must tell the format too.
+/// Reads bytes whose beginning must identify the format.
 #[track_caller]
 fn read(bytes: &[u8], format: Format) -> Imported {
     assert_eq!(Format::of_beginning(bytes), Some(format));
     read_as(bytes, format).unwrap()
 }
 
-/// The stacks that have any of a metric, outermost call first, by name.
+/// Returns the stacks for which a metric is not 0, outermost call first, by name.
 fn stacks(profile: &Profile, by: Measure) -> Vec<String> {
     let mut texts: Vec<String> = profile
         .sites
@@ -85,7 +85,7 @@ fn dtraces_aggregation() {
     let stacks = stacks(profile, Measure::Allocations);
     assert_eq!(stacks[0], "0x7fff20301 1000");
     assert!(stacks.contains(&"start;main;sum;static Int.+ infix(_:_:);malloc 1200".to_owned()), "{stacks:?}");
-    // Two lines of one function differ by their offsets only.
+    // Two lines of one function differ only by their offsets.
     assert!(stacks.contains(&"start;main;parse;row;malloc 2000".to_owned()), "{stacks:?}");
     let leaf = profile.frames(profile.sites[0].stack).next().unwrap();
     assert_eq!(leaf.module.as_deref(), Some("libsystem_malloc.dylib"));
@@ -160,7 +160,7 @@ fn a_map_that_bpftrace_printed_more_than_once_counts_once() {
     assert_eq!(counted.iter().map(|stack| stack.count).sum::<u64>(), 780);
 }
 
-/// As SwiftNIO's script prints it, without the empty lines before bpftrace's own printing, and a file that somebody sorted.
+/// As SwiftNIO's script prints it, without the empty lines before bpftrace's own output, and a file that was sorted.
 #[test]
 fn a_map_that_was_printed_twice_is_known_without_empty_lines() {
     let once = "@malloc_calls[\n    malloc+0\n    a+1\n]: 2\n@malloc_calls[\n    malloc+0\n    b+1\n]: 7\n";
@@ -236,7 +236,7 @@ fn heaptrack_print_in_both_layouts() {
     }
 }
 
-/// Calls by function, each counted once for a stack.
+/// Returns calls by function, each counted once per stack.
 fn through(profile: &Profile) -> BTreeMap<String, u64> {
     let mut calls = BTreeMap::new();
     for site in &profile.sites {
@@ -249,7 +249,7 @@ fn through(profile: &Profile) -> BTreeMap<String, u64> {
     calls
 }
 
-/// heaptrack_print shows the inlined frames of one of the stacks that it merges. The data file of the same run knows better.
+/// heaptrack_print shows the inlined frames of one of the stacks that it merges. The data file of the same run has the true ones.
 #[test]
 fn no_function_has_calls_that_it_never_made() {
     let text = read(&fixture("heaptrack-print/rust-merged.txt"), Format::HeaptrackPrint);

@@ -1,4 +1,4 @@
-//! V8 snapshots that this machine's Node writes, held against the worker of Chrome's DevTools: all sizes of all objects.
+//! V8 snapshots by this machine's Node, compared with the worker of Chrome's DevTools: all sizes of all objects.
 
 use crate::judges::{judge, run};
 use mallow_formats::{Format, open_snapshot};
@@ -6,7 +6,7 @@ use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Snapshot};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is known of an object: its id, its own and its retained bytes, its class.
+/// An object: its id, its own and its retained bytes, its class.
 #[derive(Debug, PartialEq)]
 struct Row {
     id: u64,
@@ -19,14 +19,14 @@ fn beside(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path)
 }
 
-/// The snapshot that a program writes of itself.
+/// Returns the snapshot that a program writes of itself.
 fn written(program: &str, folder: &Path) -> PathBuf {
     let file = folder.join("written.heapsnapshot");
     run(Command::new("node").arg(beside("v8_heap").join(program)).arg(&file));
     file
 }
 
-/// As DevTools has it.
+/// As DevTools computes it.
 fn theirs(file: &Path) -> Vec<Row> {
     let package = judge(include_str!("devtools_worker/pinned.json"));
     let text = run(Command::new("node").arg(beside("devtools_worker/drive.mjs")).arg(package).arg(file));
@@ -39,7 +39,7 @@ fn theirs(file: &Path) -> Vec<Row> {
     text.lines().map(row).collect()
 }
 
-/// As it was read here; none for what nothing holds.
+/// As mallow computes it; `None` for what nothing holds.
 fn ours(graph: &Graph) -> Vec<Option<Row>> {
     let tree = DominatorTree::new(graph);
     let row = |object: ObjectId| {
@@ -53,14 +53,14 @@ fn ours(graph: &Graph) -> Vec<Option<Row>> {
     graph.objects().map(row).collect()
 }
 
-/// Compares every object of a program of this folder.
+/// Compares every object of a program in this folder.
 fn assert_equal(program: &str, objects_min: usize) {
     let folder = tempfile::tempdir().unwrap();
     let snapshot = assert_as_devtools(&written(program, folder.path()), 0);
     assert!(snapshot.graph.len() >= objects_min, "{} objects", snapshot.graph.len());
 }
 
-/// Compares every object. DevTools hangs under the root what nothing holds, of which there may be so many.
+/// Compares every object. DevTools makes what nothing holds a child of the root; there may be at most `unheld_max` such objects.
 pub(crate) fn assert_as_devtools(file: &Path, unheld_max: usize) -> Snapshot {
     let (format, snapshot) = open_snapshot(file).unwrap();
     assert_eq!((format, &snapshot.warnings[..], snapshot.is_partial), (Format::V8Heap, &[][..], false));

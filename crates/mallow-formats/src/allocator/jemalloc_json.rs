@@ -1,7 +1,7 @@
 //! jemalloc's statistics as JSON (`stats_print_opts:J`), as `jemalloc/src/stats.c` writes them.
 //!
-//! With `stats_interval` a file holds one document after the other; the last whole one counts. Options leave parts out, and versions
-//! differ in keys, so every key may be missing.
+//! With `stats_interval` a file contains several documents; the last complete one counts. Options leave parts out,
+//! and versions differ in keys, so every key may be missing.
 
 use super::parts::{bin, damaged, several};
 use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};
@@ -9,7 +9,7 @@ use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
 use serde_json::Value;
 
-/// Pages are of this size where a document does not tell.
+/// The page size if a document does not have it.
 const PAGE_BYTES: u64 = 4096;
 
 pub(super) fn read(bytes: &[u8]) -> Result<AllocatorState, ImportError> {
@@ -42,7 +42,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<AllocatorState, ImportError> {
     Ok(state)
 }
 
-/// serde_json counts lines from the beginning of the file, save where it cannot tell.
+/// Returns the line number. serde_json counts lines from the beginning of the file, unless it does not know.
 fn line_of(bytes: &[u8], end: usize, line: usize) -> u64 {
     let before = bytes[..end.min(bytes.len())].iter().filter(|&&byte| byte == b'\n').count() + 1;
     before.max(line) as u64
@@ -78,7 +78,7 @@ fn state_of(root: &Value) -> AllocatorState {
     }
 }
 
-/// Metrics of the whole, or of an arena, which counts pages and splits what is allocated.
+/// Returns the metrics of the whole, or of an arena, which counts pages and splits what is allocated.
 fn metrics_of(value: &Value, page_bytes: u64) -> AllocatorMetrics {
     let number = |key: &str| value.get(key).and_then(Value::as_u64);
     let pages = |key: &str| number(key).map(|pages| pages.saturating_mul(page_bytes));
@@ -99,7 +99,7 @@ fn metrics_of(value: &Value, page_bytes: u64) -> AllocatorMetrics {
     }
 }
 
-/// The merged arenas' bins, whose sizes stand apart by the same index.
+/// Returns the merged arenas' bins, whose sizes are in a separate list with the same index.
 fn bins_of(root: &Value, merged: &Value) -> Vec<Bin> {
     let classes = root.pointer("/arenas/bin").and_then(Value::as_array);
     let bins = merged.get("bins").and_then(Value::as_array);

@@ -16,7 +16,7 @@
 //! --- End jemalloc statistics ---
 //! ```
 //!
-//! A file may hold several of them, among whatever else the program printed to stderr; the last one counts.
+//! A file may contain several of them, among other output on stderr; the last one counts.
 
 use super::parts::{bin, damaged, several};
 use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};
@@ -52,7 +52,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<AllocatorState, ImportError> {
     Ok(reader.state(warnings))
 }
 
-/// Which part the lines belong to.
+/// The part that the lines belong to.
 #[derive(Debug, Default, PartialEq, Eq)]
 enum Part {
     #[default]
@@ -60,7 +60,7 @@ enum Part {
     Merged,
     /// The last of the arenas.
     Arena,
-    /// Merged metrics of arenas that were destroyed, which are in the merged ones.
+    /// Merged metrics of destroyed arenas, which are included in the merged ones.
     Other,
 }
 
@@ -73,7 +73,7 @@ struct Reader {
     merged: AllocatorMetrics,
     arenas: Vec<Arena>,
     bins: Vec<Bin>,
-    /// The columns of the table of bins while its rows are read.
+    /// The columns of the table of bins, while its rows are read.
     columns: Option<Columns>,
 }
 
@@ -157,7 +157,7 @@ impl Reader {
     }
 }
 
-/// `Allocated: 1, active: 2, metadata: 3 (n_thp 0), resident: 4, mapped: 5, retained: 6`
+/// Parses `Allocated: 1, active: 2, metadata: 3 (n_thp 0), resident: 4, mapped: 5, retained: 6`.
 fn totals_of(line: &str) -> AllocatorMetrics {
     let mut metrics = AllocatorMetrics::default();
     for part in line.split(',') {
@@ -176,7 +176,7 @@ fn totals_of(line: &str) -> AllocatorMetrics {
     metrics
 }
 
-/// Where in a row of the table of bins the columns are.
+/// The positions of the columns in a row of the table of bins.
 #[derive(Debug)]
 struct Columns {
     size: usize,
@@ -197,7 +197,7 @@ impl Columns {
         })
     }
 
-    /// None for the lines that stand for empty bins.
+    /// Returns `None` for lines that represent empty bins.
     fn bin(&self, row: &str) -> Option<Bin> {
         let words: Vec<&str> = row.split_ascii_whitespace().collect();
         let number = |column: usize| words.get(column)?.parse::<u64>().ok();

@@ -17,7 +17,7 @@
 //! </malloc>
 //! ```
 //!
-//! Chunks in threads' caches count as used. The totals behind the arenas are of all of them together.
+//! Chunks in threads' caches count as used. The totals after the arenas are those of all arenas.
 
 use super::parts::damaged;
 use super::{Allocator, AllocatorMetrics, AllocatorState, Arena};

@@ -1,4 +1,4 @@
-//! What the readers of allocators' states share.
+//! What the readers of allocator states share.
 
 use crate::{Format, ImportError, Position};
 use mallow_profile::Bin;
@@ -7,7 +7,7 @@ pub(super) fn damaged(format: Format, position: Position, expected: &str) -> Imp
     ImportError::Damaged { format, position, expected: expected.to_owned() }
 }
 
-/// A size class, by what its slabs could hold.
+/// Returns a size class, with the number of blocks that its slabs can hold.
 pub(super) fn bin(size: u64, blocks: u64, slabs: u64, blocks_per_slab: u64) -> Bin {
     let free_blocks = slabs.saturating_mul(blocks_per_slab).saturating_sub(blocks);
     Bin {
@@ -20,7 +20,7 @@ pub(super) fn bin(size: u64, blocks: u64, slabs: u64, blocks_per_slab: u64) -> B
     }
 }
 
-/// What is said when a file holds several states.
+/// Returns a warning if a file contains several states.
 pub(super) fn several(count: usize) -> Vec<String> {
     if count < 2 { Vec::new() } else { vec![format!("the file holds {count} states; this is the last one")] }
 }

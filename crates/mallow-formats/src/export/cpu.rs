@@ -1,14 +1,14 @@
-//! Profiles of a processor's time as other tools' files.
+//! Writes CPU profiles in the formats of other tools.
 
 use super::{ExportFormat, Packing, firefox, folded, packing, pprof, speedscope};
 use mallow_cpu::{CpuMetric, CpuProfile};
 use std::io::{self, Write};
 
-/// The formats that hold such a profile.
+/// The formats that can hold a CPU profile.
 const FORMATS: [ExportFormat; 4] =
     [ExportFormat::Pprof, ExportFormat::Folded, ExportFormat::Speedscope, ExportFormat::Firefox];
 
-/// Why a profile of a processor's time cannot be written in a format; none when it can.
+/// Returns why a CPU profile cannot be written in a format; `None` if it can.
 pub fn missing_of_cpu(format: ExportFormat) -> Option<String> {
     let words: Vec<&str> = FORMATS.iter().map(|format| format.word()).collect();
     (!FORMATS.contains(&format)).then(|| {
@@ -20,11 +20,11 @@ pub fn missing_of_cpu(format: ExportFormat) -> Option<String> {
     })
 }
 
-/// Writes a profile of a processor's time; gives sentences about what the format could not hold. `metric` is that of a format that holds
-/// only one, or what is shown first.
+/// Writes a CPU profile; returns warnings about what the format cannot hold. `metric` is that of a format that holds
+/// only one, or the one that is shown first.
 ///
 /// # Errors
-/// What `out` refused, and what [`missing_of_cpu`] says.
+/// The errors of `out`, and the reasons of [`missing_of_cpu`].
 pub fn write_cpu(
     profile: &CpuProfile,
     format: ExportFormat,

@@ -1,9 +1,10 @@
 //! The Firefox Profiler's processed profile, with native allocations.
 //!
-//! Each process has one thread with two samples for a site: what it leaked, and what it allocated and freed again, with the free attributed
-//! on the same stack. So the view of retained memory shows what leaked, and those of allocations and deallocations all bytes. What was
-//! live at the peak is a process of its own. Single events are not written: a trace of millions would load in no browser.
-//! Format: <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
+//! Each process has one thread with two samples for a site: what it leaked, and what it allocated and freed again,
+//! with the free attributed to the same stack. So the view of retained memory shows what leaked, and those of
+//! allocations and deallocations show all bytes. What was live at the peak is a separate process. Single events are
+//! not written: a browser could not load a trace of millions. Format:
+//! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/processed-profile-format.md>.
 
 mod cpu;
 mod stacks;
@@ -17,7 +18,7 @@ use mallow_profile::{Process, Profile, Site, SiteTotals, TimeUnit};
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Where the addresses of blocks begin; they only have to differ.
+/// The distance of the addresses of blocks; they only have to differ.
 const BLOCK_STEP: u64 = 16;
 
 /// Writes a profile.
@@ -28,12 +29,12 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     let reference = ReferenceTimestamp::from_duration_since_unix_epoch(started);
     let mut writer = Writer {
         profile,
-        // What is shown as the time between samples; there is none.
+        // Shown as the sampling interval; there is none.
         made: fxprof::Profile::new(&product, reference, SamplingInterval::from_millis(1)),
         blocks: 0,
     };
     writer.made.set_os_name("Linux");
-    // Names are final: there is nobody to ask for others.
+    // Names are final: no symbol server has to be asked.
     writer.made.set_symbolicated(true);
     for index in 0..profile.processes.len() {
         writer.process(index);
@@ -58,12 +59,12 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
 struct Writer<'a> {
     profile: &'a Profile,
     made: fxprof::Profile,
-    /// How many blocks there are so far.
+    /// The number of blocks so far.
     blocks: u64,
 }
 
 impl Writer<'_> {
-    /// Writes a process, and what it held at its peak as another.
+    /// Writes a process, and what it held at its peak as another process.
     fn process(&mut self, index: usize) {
         let process = &self.profile.processes[index];
         let mut sites: Vec<&Site> =
@@ -72,12 +73,12 @@ impl Writer<'_> {
         let known = self.profile.known;
         if known.bytes || known.leaked {
             let thread = self.thread(process, "");
-            // Where only one of the two is known, the other stands at 0.
+            // If only one of the two is known, the other is 0.
             let freed = |site: &SiteTotals| site.bytes.saturating_sub(site.leaked_bytes);
             self.allocations(thread, &sites, |site| site.leaked_bytes);
             let (first, ended) = (self.blocks, self.time(process.ended_us));
             self.allocations(thread, &sites, freed);
-            // The frees come last, so that times only grow.
+            // The frees come last, so that times only increase.
             self.blocks = first;
             for site in sites.iter().filter(|site| freed(&site.totals) > 0) {
                 self.sample(thread, site, ended, -signed(freed(&site.totals)));
@@ -109,14 +110,14 @@ impl Writer<'_> {
         }
     }
 
-    /// One event of the block with the next address.
+    /// Adds an event of the block with the next address.
     fn sample(&mut self, thread: ThreadHandle, site: &Site, time: Timestamp, size: i64) {
         let stack = stacks::handle(&mut self.made, thread, &self.profile.stacks, site.stack);
         self.blocks += 1;
         self.made.add_allocation_sample(thread, time, stack, self.blocks * BLOCK_STEP, size);
     }
 
-    /// Other units than time are shown as if all happened at once.
+    /// Converts a time. If the unit is not a time, all events are shown at the same moment.
     fn time(&self, us: u64) -> Timestamp {
         let is_time = self.profile.recording.time_unit == TimeUnit::Microseconds;
         Timestamp::from_nanos_since_reference(if is_time { us.saturating_mul(1000) } else { 0 })

@@ -1,7 +1,7 @@
-//! Folded stacks: a line for each stack, frames from the outermost call inwards with semicolons between them, a blank, a metric.
+//! Folded stacks: one stack per line, frames from the outermost call inwards, separated by semicolons, a blank, a metric.
 //!
-//! The metric is the one that was asked for; a format without a unit cannot say which, so a warning does. Names are whole and all frames
-//! are there; `mallow flamegraph --folded` is for short names without plumbing.
+//! The metric is the requested one; a format without a unit cannot say which, so a warning does. Names are complete
+//! and all frames are included; `mallow flamegraph --folded` writes short names without plumbing.
 
 use super::rooted::{Rooted, name, of_line};
 use mallow_stacks::{Metric, StackProfile};
@@ -33,7 +33,7 @@ pub(super) fn write<M: Metric>(
         if names.is_empty() {
             names.push(String::from("(no stack was taken)"));
         }
-        // Stacks that differ only in lines or addresses are one here.
+        // Stacks that differ only in lines or addresses are merged here.
         let names = names.join(";");
         match places.get(&names) {
             Some(&at) => lines[at].1 = lines[at].1.saturating_add(value),

@@ -1,14 +1,14 @@
 //! heaptrack's interpreted text, version 3, as `heaptrack_print` and `heaptrack_gui` read it.
 //!
-//! Source: heaptrack's reader `accumulatedtracedata.cpp`; the records stand in our importer of the same name.
+//! Source: heaptrack's reader `accumulatedtracedata.cpp`; the records are described in our importer of the same name.
 //!
-//! heaptrack keeps events and we have sums, so events are made up that add up to them. By site, these are as in the profile:
-//! allocations and their bytes, what was live at the peak, what was live at the end, and temporaries. So are the totals, where peaks of
-//! several processes are summed. What is made up and must not be read from the file: the order and the times of allocations, the sizes of
-//! single blocks (a site's are as equal as its sums allow), each site's own maximum. A comment in the file says so, and our importer
-//! heeds it.
+//! heaptrack stores events and a profile has sums, so the writer generates synthetic events that add up to the sums.
+//! By site, these equal the profile: allocations and their bytes, what was live at the peak, what was live at the
+//! end, and temporaries. So do the totals, with the peaks of several processes summed. Synthetic, and not to be
+//! interpreted, are the order and the times of allocations, the sizes of single blocks (as equal as a site's sums
+//! allow), and each site's own maximum. A comment in the file says so, and our importer respects it.
 //!
-//! What the format has no place for: processes apart from each other, threads, lifetimes, reallocations, failed calls, frees of
+//! The format has no place for separate processes, threads, lifetimes, reallocations, failed calls, and frees of
 //! foreign blocks.
 
 mod blocks;
@@ -21,17 +21,17 @@ use schedule::Schedule;
 use std::io::{self, Write};
 use tables::{Pairs, one_line};
 
-/// Written behind the version.
+/// Written after the version.
 pub(crate) const MADE_UP_COMMENT: &str = "# mallow export: the sums are real, the order of events is made up";
 /// `I`: the unit of resident memory in `R` lines.
 const PAGE_BYTES: u64 = 4096;
 /// More events than any program makes: a damaged profile would fill the disk.
 const ALLOCATIONS_MAX: u64 = 1 << 33;
 
-/// Writes a profile; gives sentences about what the format could not hold.
+/// Writes a profile; returns warnings about what the format cannot hold.
 ///
 /// # Errors
-/// What `out` refused, and a profile whose metrics ask for more events than a disk holds.
+/// The errors of `out`, and a profile whose metrics need more events than a disk can hold.
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let mut pairs = Pairs::default();
     let mut warnings = beforehand(profile);
@@ -58,7 +58,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     Ok(warnings)
 }
 
-/// What can be said before anything is written.
+/// Returns the warnings that are known before anything is written.
 fn beforehand(profile: &Profile) -> Vec<String> {
     let mut held = vec!["allocations", "temporary", "peak", "leaked"];
     if profile.processes.len() <= 1 {
@@ -87,7 +87,7 @@ fn beforehand(profile: &Profile) -> Vec<String> {
     warnings
 }
 
-/// The time axis: what happened between was not kept, so `c` lines say when the peak was and when the end, and when `R` lines are of.
+/// The time axis. Times in between are not known, so `c` lines have the time of the peak, of the end, and of `R` lines.
 struct Clock<'a> {
     samples: &'a [Sample],
     peak_us: u64,

@@ -1,7 +1,8 @@
-//! jemalloc's heap profile, `heap_v2`, with jeprof's names in front of it, so that jeprof needs no binaries.
+//! jemalloc's heap profile, `heap_v2`, preceded by names for jeprof, so that jeprof needs no binaries.
 //!
-//! The sampling period is given as 0, by which jeprof scales nothing: figures stay exact. Modules keep their addresses, each in a place
-//! of its own ([`Layout`]); a location without an address gets one in a mapping that is named after what it is.
+//! The sampling period is written as 0, so that jeprof scales nothing: metrics stay exact. Modules keep their
+//! addresses, each in a range of its own ([`Layout`]); a location without an address gets one in a mapping with a
+//! name that says so.
 
 use super::layout::{Layout, is_named};
 use crate::import::{NO_ADDRESS, NO_STACK};
@@ -11,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
-/// Where addresses are made up, below all real ones.
+/// The start of synthetic addresses, below all real ones.
 const MADE_UP_START: u64 = 0x1000;
 /// Names are looked up at an address and at the one before it.
 const MADE_UP_STEP: u64 = 0x10;
@@ -58,12 +59,12 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     Ok(warnings)
 }
 
-/// What stands as live.
+/// The metric that is written as live.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Live {
     /// What was live at the end.
     Leaked,
-    /// What was live at the peak, because it was asked for.
+    /// What was live at the peak, because it was requested.
     Peak,
     /// What was live at the peak, because nothing else is known.
     PeakOnly,
@@ -105,12 +106,12 @@ impl Live {
     }
 }
 
-/// An address for every location on the stacks, and the keys under which jeprof looks for their names.
+/// An address for every location on the stacks, and the keys with which jeprof looks up their names.
 struct Addresses {
     layout: Layout,
     by_location: FxHashMap<LocationId, u64>,
     names: BTreeMap<u64, LocationId>,
-    /// For sites without a stack.
+    /// The address of sites without a stack.
     no_stack: u64,
     made_up_end: u64,
 }
@@ -137,7 +138,7 @@ impl Addresses {
         addresses
     }
 
-    /// The location's own address, or a made-up one where it has none or where another location's names would be found.
+    /// Returns the location's own address, or a synthetic one if it has none or if another location has the same key.
     fn free_address(&mut self, profile: &Profile, id: LocationId) -> u64 {
         let is_free =
             |address: &u64| !self.names.contains_key(address) && !self.names.contains_key(&(address - 1));
@@ -162,12 +163,12 @@ impl Addresses {
     }
 }
 
-/// The locations of a stack, innermost first.
+/// Returns the locations of a stack, innermost first.
 fn locations(profile: &Profile, stack: Option<StackId>) -> impl Iterator<Item = LocationId> {
     profile.stacks.chain(stack).map(|id| profile.stacks.node(id).location)
 }
 
-/// jeprof's names: the caller first, two dashes between them. Where nothing has a name, jeprof is to look into the binaries.
+/// Writes jeprof's names: the caller first, separated by two dashes. If there are no names at all, jeprof has to look into the binaries.
 fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) -> io::Result<()> {
     let named: Vec<(u64, &Location)> = addresses
         .names
@@ -189,7 +190,7 @@ fn write_names(profile: &Profile, addresses: &Addresses, out: &mut dyn Write) ->
     writeln!(out, "---\n--- heap")
 }
 
-/// A name without what jeprof takes for a separator: no two dashes, and none at an end.
+/// Returns a name without jeprof's separator: no two dashes, and none at an end.
 fn jeprof_name(function: &str) -> String {
     let mut name = one_line(function);
     while name.contains("--") {

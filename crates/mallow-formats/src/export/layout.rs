@@ -1,17 +1,17 @@
-//! An address space for stacks, which keeps addresses as files state them: every module gets a place of its own.
+//! An address space for stacks in which addresses in a file keep their offsets: every module gets a range of its own.
 
 use mallow_profile::{Address, Location, ModuleId, Stacks};
 
-/// Where the first module is placed: above what is linked for a fixed place, so that a reader takes its start off again.
+/// The start of the first module: above programs that are linked to fixed addresses, so that a reader subtracts the start.
 const FIRST_START: u64 = 0x10_0000_0000;
 /// Starts of modules are multiples of this.
 const START_MULTIPLE: u64 = 0x1_0000_0000;
-/// No address is as high as this: readers take such ones for mistakes of the unwinder.
+/// Addresses are below this: readers take higher ones for errors of the unwinder.
 const ADDRESS_END: u64 = 1 << 62;
 
-/// Where every module is.
+/// The range of every module.
 pub(super) struct Layout {
-    /// By [`ModuleId`]: start and end; none where an address in it is beyond all bounds.
+    /// By [`ModuleId`]: start and end; `None` if an address in it is out of range.
     places: Vec<Option<(u64, u64)>>,
     end: u64,
 }
@@ -31,12 +31,12 @@ impl Layout {
         Layout { places, end }
     }
 
-    /// The start and the end of a module.
+    /// Returns the start and the end of a module.
     pub(super) fn place(&self, module: ModuleId) -> Option<(u64, u64)> {
         self.places.get(module.0 as usize).copied().flatten()
     }
 
-    /// The return address of a location; none where it has none that would be its alone.
+    /// Returns the return address of a location; `None` if it has none that is unique.
     pub(super) fn address(&self, location: &Location) -> Option<u64> {
         match location.address {
             Address::InModule { module, svma } => Some(self.place(module)?.0 + svma),
@@ -49,7 +49,7 @@ impl Layout {
     }
 }
 
-/// A place for a module behind `end`, which is moved on.
+/// Allocates a range for a module after `end`, and advances `end`.
 fn place(end: &mut u64, size: u64) -> Option<(u64, u64)> {
     let start = *end;
     let its_end = start.checked_add(size)?.checked_next_multiple_of(0x1000)?;
@@ -61,7 +61,7 @@ fn place(end: &mut u64, size: u64) -> Option<(u64, u64)> {
     Some((start, its_end))
 }
 
-/// Returns whether a location has a name beside its address.
+/// Returns whether a location has a name in addition to its address.
 pub(super) fn is_named(location: &Location) -> bool {
     let address = match location.address {
         Address::InModule { svma, .. } => svma,

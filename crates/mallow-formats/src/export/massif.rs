@@ -1,7 +1,7 @@
 //! massif's text, as `ms_print` and massif-visualizer read it.
 //!
-//! Live memory over time where the profile has it, otherwise its beginning, peak and end; the peak and the end with the tree of what
-//! they were made of. massif knows one process: the one with the highest peak is written.
+//! Live memory over time if the profile has it, otherwise its beginning, peak and end; the peak and the end with
+//! their trees. massif files have one process: the one with the highest peak is written.
 
 mod tree;
 
@@ -11,10 +11,10 @@ use mallow_profile::{LiveSample, Process, ProcessIndex, Profile, SiteTotals, Tim
 use std::io::{self, Write};
 use tree::Tree;
 
-/// massif's own limit. Deeper stacks end there.
+/// massif's own limit. Deeper stacks are truncated.
 const DEPTH_MAX: usize = 200;
 
-/// What a snapshot shows beside its sums.
+/// What a snapshot contains in addition to its sums.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Detail {
     Empty,
@@ -22,7 +22,7 @@ enum Detail {
     End,
 }
 
-/// Writes the file; gives sentences about what it could not hold.
+/// Writes the file; returns warnings about what it cannot hold.
 pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let chosen = (0..)
         .zip(&profile.processes)
@@ -55,7 +55,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
             Detail::Peak => Some(&peak),
             Detail::End => Some(&end),
         };
-        // A tree of a damaged profile may hold more than its process.
+        // In a damaged profile, a tree may hold more than its process.
         let heap_bytes = sample.live_bytes.max(tree.map_or(0, Tree::bytes));
         writeln!(out, "#-----------\nsnapshot={number}\n#-----------")?;
         writeln!(out, "time={}", time_of(profile.recording.time_unit, sample.time_us))?;
@@ -100,7 +100,7 @@ fn time_of(unit: TimeUnit, time: u64) -> u64 {
     if unit == TimeUnit::Microseconds { time / 1000 } else { time }
 }
 
-/// All moments in their order, with the peak and the end among them.
+/// Returns all moments in their order, with the peak and the end among them.
 fn snapshots(profile: &Profile, process: &Process, is_peak_the_end: bool) -> Vec<(LiveSample, Detail)> {
     let at = |time_us, live_bytes| LiveSample { time_us, live_bytes, ..LiveSample::default() };
     let totals = &process.totals;

@@ -1,12 +1,12 @@
-//! What a profile must tell for a file of a format to mean anything.
+//! The metrics that a profile must have to be written in a format.
 //!
-//! Some formats have a place for a metric and no way to leave it empty. A file whose main numbers would be zeros that nobody
-//! measured is not written; a lesser metric that is missing is one of the writer's warnings.
+//! Some formats have a field for a metric that cannot be left empty. A file whose main metrics would be zeros that
+//! were not measured is not written; a missing minor metric is only a warning of the writer.
 
 use super::ExportFormat;
 use mallow_profile::{Measure, Profile};
 
-/// Why a profile cannot be written in a format; none when it can.
+/// Returns why a profile cannot be written in a format; `None` if it can.
 pub fn missing(profile: &Profile, format: ExportFormat) -> Option<String> {
     let known = &profile.known;
     let is_timed = profile.processes.iter().any(|process| !process.live_samples.is_empty());

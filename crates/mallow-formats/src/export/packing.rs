@@ -1,4 +1,4 @@
-//! Compression of what is written, chosen by the file's name as other tools do.
+//! Compresses the output; the method follows from the file's name, as in other tools.
 
 use super::{ExportFormat, ExportOptions};
 use mallow_profile::Profile;
@@ -8,19 +8,19 @@ use std::path::Path;
 /// zstd's own default.
 const ZSTD_LEVEL: i32 = 3;
 
-/// How a written file is packed.
+/// The compression of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Packing {
-    /// Not at all.
+    /// None.
     Plain,
-    /// With gzip.
+    /// gzip.
     Gzip,
-    /// With zstd.
+    /// zstd.
     Zstd,
 }
 
 impl Packing {
-    /// By the end of a file's name: `.gz`, `.zst`, or anything else.
+    /// Returns the compression for a file's name: `.gz`, `.zst`, or any other.
     pub fn of_path(path: &Path) -> Packing {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Packing::Gzip,
@@ -30,10 +30,10 @@ impl Packing {
     }
 }
 
-/// As [`super::write`], packed. A format that is packed by itself, as pprof is, stays as it is.
+/// As [`super::write`], compressed. A format that includes compression, as pprof does, is not compressed again.
 ///
 /// # Errors
-/// What `out` refused.
+/// The errors of `out`.
 pub fn write_packed(
     profile: &Profile,
     format: ExportFormat,
@@ -44,7 +44,7 @@ pub fn write_packed(
     packed(format, packing, out, |out| super::write(profile, format, options, out))
 }
 
-/// Has something written, packed.
+/// Compresses what `write` writes.
 pub(super) fn packed(
     format: ExportFormat,
     packing: Packing,

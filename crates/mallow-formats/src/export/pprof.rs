@@ -1,7 +1,8 @@
-//! pprof's protobuf, packed with gzip, as `go tool pprof` reads it.
+//! pprof's protobuf, compressed with gzip, as `go tool pprof` reads it.
 //!
-//! The four types of samples are those of Go's heap profiles, as far as they are known; what was live at the peak and what was temporary
-//! come as types of their own behind them. Sites of several processes keep apart by a label. There is no label `bytes`: it says how
+//! The four types of samples are those of Go's heap profiles, as far as they are known; what was live at the peak and
+//! what was temporary follow as additional types. Sites of several processes are distinguished by a label. There is
+//! no label `bytes`: it would be the size of each block of a sample, and a site's blocks differ.
 //! large each block of a sample is, and a site's blocks differ.
 
 mod cpu;
@@ -30,7 +31,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
 
 type OfSite = fn(&SiteTotals) -> u64;
 
-/// A type of samples: its name and unit, the metric, and the measure that asks for it.
+/// A type of samples: its name and unit, the metric, and the measure that selects it.
 type Column = (&'static str, &'static str, OfSite, Measure);
 
 fn columns(profile: &Profile) -> Vec<Column> {
@@ -68,11 +69,11 @@ impl Tables {
             let value_type = self.value_type(kind, unit);
             self.message.sample_type.push(value_type);
         }
-        // Of blocks and bytes, bytes are what is shown first.
+        // Of blocks and bytes, bytes are shown first.
         if let Some((kind, ..)) = columns.iter().rev().find(|(.., asked_by)| *asked_by == measure) {
             self.message.default_sample_type = self.text(kind);
         }
-        // Every allocation was seen: a sample in each byte.
+        // Every allocation was recorded: the sampling period is one byte.
         self.message.period_type = Some(self.value_type("space", "bytes"));
         self.message.period = 1;
         self.add_recording(profile);

@@ -1,4 +1,4 @@
-//! Stacks for formats that know no processes: the program stands at the root of its stacks, where it is known.
+//! Stacks for formats without processes: the program is the root of its stacks, if it is known.
 
 use mallow_base::Frame;
 use mallow_stacks::{ProcessIndex, Site, StackProfile, Stacks};
@@ -20,7 +20,7 @@ impl<'a> Rooted<'a> {
         Rooted { stacks: profile.stacks(), roots: roots.collect() }
     }
 
-    /// The frames of a site, inlined ones in their place.
+    /// Returns the frames of a site, including inlined ones.
     pub(super) fn outermost_first<W>(&self, site: &Site<W>) -> Vec<&Frame> {
         let mut frames: Vec<&Frame> = self.stacks.frames(site.stack).collect();
         frames.extend(self.roots.get(site.process.0 as usize).and_then(Option::as_ref));
@@ -29,7 +29,7 @@ impl<'a> Rooted<'a> {
     }
 }
 
-/// A frame's name; an address has its library beside it, without which it means nothing.
+/// Returns a frame's name; an address is shown with its library, without which it means nothing.
 pub(super) fn name(frame: &Frame) -> Cow<'_, str> {
     let is_address = frame.function.starts_with("0x");
     match frame.module.as_deref().and_then(|path| path.rsplit('/').next()) {
@@ -38,7 +38,7 @@ pub(super) fn name(frame: &Frame) -> Cow<'_, str> {
     }
 }
 
-/// A name that breaks neither its line nor its stack.
+/// Returns a name without characters that end a line or separate frames.
 pub(super) fn of_line(name: &str) -> String {
     let name: String = name
         .chars()

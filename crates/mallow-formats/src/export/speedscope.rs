@@ -1,7 +1,7 @@
-//! speedscope's JSON: a sampled profile for each metric that is known, which speedscope lets one choose from.
+//! speedscope's JSON: a sampled profile for each known metric, among which speedscope lets the user choose.
 //!
-//! A sample is a site and its weight the metric, so the order of samples means nothing: speedscope's views "left heavy" and "sandwich"
-//! are the useful ones. Format: <https://www.speedscope.app/file-format-schema.json>.
+//! A sample is a site and its weight is the metric, so the order of samples means nothing: speedscope's views "left
+//! heavy" and "sandwich" are the useful ones. Format: <https://www.speedscope.app/file-format-schema.json>.
 
 mod cpu;
 
@@ -15,10 +15,10 @@ use rustc_hash::FxHashMap;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
 
-/// The format's own name for itself.
+/// The format's identifier.
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
-/// Writes a profile; `measure` is what speedscope shows first.
+/// Writes a profile; speedscope shows `measure` first.
 pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) -> io::Result<Vec<String>> {
     let measures: Vec<Measure> =
         Measure::ALL.into_iter().filter(|measure| measure.is_known(&profile.known)).collect();
@@ -34,7 +34,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     let command = profile.recording.command.join(" ");
     let document = json!({
         "$schema": SCHEMA,
-        // speedscope takes an empty name for none, looks for one in the first profile, and fails if there is no profile.
+        // speedscope treats an empty name as missing, looks for one in the first profile, and fails if there is no profile.
         "name": if command.is_empty() { "profile" } else { &command },
         "exporter": concat!("mallow@", env!("CARGO_PKG_VERSION")),
         "activeProfileIndex": active,
@@ -47,7 +47,7 @@ pub(super) fn write(profile: &Profile, measure: Measure, out: &mut dyn Write) ->
     Ok(left_out::sentence(profile, "speedscope's format", &held).into_iter().collect())
 }
 
-/// The sites that have any of a metric.
+/// Returns the sites for which a metric is not 0.
 fn sampled(profile: &Profile, measure: Measure, stacks: &[Vec<usize>]) -> Value {
     let with_values =
         profile.sites.iter().zip(stacks).map(|(site, stack)| (measure.of_site(&site.totals), stack));
@@ -74,7 +74,7 @@ struct Frames<'a> {
 
 impl<'a> Frames<'a> {
     fn number(&mut self, frame: &'a Frame) -> usize {
-        // What has no line shows its library instead.
+        // A frame without a line shows its library instead.
         let file = frame.file.as_deref().or(frame.module.as_deref());
         let line = frame.line.filter(|_| frame.file.is_some());
         let table = &mut self.table;

@@ -1,17 +1,17 @@
-//! Which column is which, by the header's names.
+//! Finds the columns by the header's names.
 
 use super::{GcEvent, GcLogError, GcRow};
 
-/// Names of live slots: Ruby 2.2 and later, 2.1, 2.0.
+/// Names of the column of live slots: Ruby 2.2 and later, 2.1, 2.0.
 const SLOTS_NAMES: [&str; 3] = ["heap_live_slots", "heap_live_slot", "heap_live_num"];
 
-/// Names of resident memory, the better ones first. The last two are a peak.
+/// Names of the column of resident memory, the better ones first. The last two are a peak.
 pub(super) const RESIDENT_NAMES: [&str; 5] = ["rss", "rss_bytes", "rss_kb", "ru_maxrss", "maxrss"];
 
-/// Names of a count of requests; `access` is what the gem's Rack middleware counts.
+/// Names of the column of requests; `access` is what the gem's Rack middleware counts.
 const REQUESTS_NAMES: [&str; 3] = ["access", "requests", "request_count"];
 
-/// What the user says about columns.
+/// The user's choice of columns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choice {
     /// The column of resident memory.
@@ -22,7 +22,7 @@ pub struct Choice {
     pub requests: Option<String>,
 }
 
-/// In what resident memory is counted.
+/// The unit of resident memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResidentUnit {
     /// As `getrusage` on macOS and most custom fields.
@@ -83,7 +83,7 @@ impl Columns {
         })
     }
 
-    /// A line's metrics; none when it is cut short.
+    /// Parses a line's metrics; `None` if it is truncated.
     pub(super) fn row(&self, line: &str, number: u64) -> Result<Option<GcRow>, GcLogError> {
         let fields = fields(line);
         if fields.len() < self.count {
@@ -115,7 +115,7 @@ impl Columns {
         }))
     }
 
-    /// Turns the rows' resident memory into bytes; says from which column and unit.
+    /// Converts the rows' resident memory into bytes; returns the column and the unit.
     pub(super) fn finish_resident(
         &self,
         rows: &mut [GcRow],
@@ -129,12 +129,12 @@ impl Columns {
                 row.resident_bytes = row.resident_bytes.map(|metric| metric.saturating_mul(1024));
             }
         }
-        // Zero is what an unset custom field has; then nobody measured.
+        // An unset custom field is 0; then it was not measured.
         (largest > 0).then(|| (column.name.clone(), unit, column.name.contains("maxrss")))
     }
 }
 
-/// By the name, or by what a process can have: 16 GiB in KiB are 16,777,216, which in bytes is less than any Ruby takes.
+/// Returns the unit by the name, or by what a process can have: 16 GiB in KiB are 16,777,216, which in bytes is less than any Ruby takes.
 fn unit_of(name: &str, largest: u64) -> ResidentUnit {
     const SIXTEEN_GIB_IN_KIB: u64 = 16 << 20;
     match name {
@@ -145,7 +145,7 @@ fn unit_of(name: &str, largest: u64) -> ResidentUnit {
     }
 }
 
-/// Every line ends with a tab.
+/// Splits a line, which always ends with a tab.
 fn fields(line: &str) -> Vec<&str> {
     let line = line.strip_suffix('\r').unwrap_or(line);
     line.strip_suffix('\t').unwrap_or(line).split('\t').map(str::trim).collect()

@@ -1,4 +1,4 @@
-//! Logs by hand, each with what it must give.
+//! Logs written by hand, with their expected results.
 
 use super::*;
 

@@ -1,28 +1,28 @@
-//! A stream cut into blocks of whole records, for several threads to read.
+//! Splits a stream into blocks of whole records, for several threads to parse.
 
 use std::io::Read;
 
-/// What is read at once.
+/// The number of bytes that are read at once.
 const BLOCK_BYTES: usize = 3 << 20;
-/// A longer record is none: what a runtime writes of one object has a line, and that has to fit into memory.
+/// The maximum length of a record: a runtime writes one line for each object, and that has to fit into memory.
 const RECORD_BYTES_MAX: usize = 1 << 30;
 
-/// Blocks that end where a record ends.
+/// Blocks that end at the end of a record.
 pub(super) struct Blocks<R> {
     reader: R,
-    /// What was read behind the last record of the block before.
+    /// What was read after the last record of the previous block.
     rest: Vec<u8>,
-    /// Where `rest` begins in the stream.
+    /// The position of `rest` in the stream.
     at: u64,
     is_at_end: bool,
     failure: Option<String>,
 }
 
-/// Some whole records.
+/// A number of whole records.
 pub(super) struct Block {
-    /// Where it begins in the stream.
+    /// Its position in the stream.
     pub(super) at: u64,
-    /// Its bytes. Of the last block the last record may be cut off.
+    /// Its bytes. In the last block, the last record may be truncated.
     pub(super) bytes: Vec<u8>,
 }
 
@@ -31,8 +31,8 @@ impl<R: Read> Blocks<R> {
         Blocks { reader, rest: Vec::new(), at: 0, is_at_end: false, failure: None }
     }
 
-    /// The next block; none at the end. `last_start` says where the last record in some bytes begins, if a record begins there at all
-    /// behind the first byte.
+    /// Returns the next block; `None` at the end. `last_start` returns where the last record in a slice begins, if a
+    /// record begins there after the first byte.
     pub(super) fn next(&mut self, last_start: impl Fn(&[u8]) -> Option<usize>) -> Option<Block> {
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.reserve(BLOCK_BYTES);
@@ -40,7 +40,7 @@ impl<R: Read> Blocks<R> {
             let known = bytes.len();
             match self.reader.by_ref().take(BLOCK_BYTES as u64).read_to_end(&mut bytes) {
                 Ok(read) => self.is_at_end = read < BLOCK_BYTES,
-                // What was read until then stays in `bytes`.
+                // What was read until then is in `bytes`.
                 Err(error) => self.end(error.to_string()),
             }
             // A record may begin with the last byte that was there before.
@@ -63,7 +63,7 @@ impl<R: Read> Blocks<R> {
         self.failure = Some(reason);
     }
 
-    /// Where the stream ended before its end, and why.
+    /// Returns where the stream ended prematurely, and why.
     pub(super) fn failure(self) -> Option<(u64, String)> {
         self.failure.map(|reason| (self.at, reason))
     }

@@ -1,11 +1,11 @@
 //! A JVM's heap dump: the HPROF format of `jcmd GC.heap_dump`, `jmap` and `-XX:+HeapDumpOnOutOfMemoryError`, and Android's.
 //!
-//! The file is read twice, a block at a time: first which objects and classes there are ([`survey`]), then what they refer to ([`references`]), as
-//! classes and objects may stand behind what names them. Beside the graph there are at most 16 bytes of memory for each of the file,
-//! in ordinary dumps less than half a byte.
+//! The file is read twice, one block at a time: first for its objects and classes ([`survey`]), then for their
+//! references ([`references`]), since classes and objects may come after what refers to them. In addition to the
+//! graph, at most 16 bytes of memory are used for each byte of the file, in ordinary dumps less than half a byte.
 //!
-//! In the order of reading: [`blocks`], [`records`] with [`faults`] and [`texts`], [`classes`], [`layout`] with [`injected`], [`survey`], [`plans`],
-//! [`references`], [`contents`].
+//! In reading order: [`blocks`], [`records`] with [`faults`] and [`texts`], [`classes`], [`layout`] with
+//! [`injected`], [`survey`], [`plans`], [`references`], [`contents`].
 
 mod assemble;
 mod blocks;
@@ -32,13 +32,13 @@ use std::sync::mpsc::sync_channel;
 use std::thread;
 use survey::Survey;
 
-/// How many batches of references may wait.
+/// The maximum number of pending batches of references.
 const BATCHES_AHEAD: usize = 8;
 
-/// Reads a dump, which is opened twice.
+/// Parses a dump, which is opened twice.
 ///
 /// # Errors
-/// It cannot be opened, or its first bytes are not those of a dump. What is damaged behind them is a warning.
+/// If it cannot be opened, or its first bytes are not those of a dump. Damage after that is a warning.
 pub(crate) fn read<'a>(open: impl Fn() -> io::Result<Source<'a>> + Sync) -> Result<Snapshot, ImportError> {
     let (survey, faults) = survey(&open)?;
     let (index, doubles) = AddressIndex::new(&survey.ids);
@@ -46,7 +46,7 @@ pub(crate) fn read<'a>(open: impl Fn() -> io::Result<Source<'a>> + Sync) -> Resu
     Ok(assemble::assemble(survey, index, edges, extracted, faults.sentences(), doubles as u64))
 }
 
-/// Counts a dump's objects by class. That takes one reading, and nothing of what the objects hold.
+/// Counts a dump's objects by class. The file is read once, and the contents of objects are skipped.
 ///
 /// # Errors
 /// See [`read`].
@@ -79,7 +79,7 @@ fn references<'a>(
             let header = records::header(bytes)?;
             let planner = Planner::new(&survey.classes, &survey.texts, Names::default(), header.id_bytes);
             let mut extractor = Extractor::new(&survey.classes, planner, header.id_bytes, send);
-            // The first reading told of what is damaged.
+            // The first pass has already reported damage.
             records::records(bytes, header, &mut extractor, &mut Faults::default());
             Ok::<_, ImportError>(extractor.finish())
         });

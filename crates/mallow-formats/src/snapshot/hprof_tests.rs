@@ -1,4 +1,4 @@
-//! Dumps written by hand: both widths of ids, Android's tags, every damage.
+//! Dumps written by hand: both widths of ids, Android's tags, every kind of damage.
 
 use super::records::{BYTE, CHAR, INT, LONG, OBJECT};
 use crate::source::Source;
@@ -209,13 +209,13 @@ impl Dump {
     }
 }
 
-/// Everything that the tests below look at.
+/// Returns a dump with everything that the tests below check.
 fn whole(id_bytes: usize) -> Dump {
     let mut dump = Dump::new("1.0.2", id_bytes);
     dump.names();
     dump.loads();
     dump.record(0x1c, |dump| {
-        // Instances in front of their classes.
+        // Instances before their classes.
         dump.session(0x1000, 0x1020);
         dump.session(0x1020, 0x1040);
         dump.session(0x1040, 0);
@@ -249,13 +249,13 @@ fn object(graph: &Graph, id: u64) -> ObjectId {
     graph.find(id).unwrap()
 }
 
-/// The roots that the file names.
+/// Returns the roots in the file.
 fn roots(graph: &Graph) -> Vec<(&str, u64)> {
     let roots = graph.roots().iter().map(|root| (graph.name(root.name), graph.id(root.object)));
     roots.filter(|(name, _)| *name != "boot loader's class").collect()
 }
 
-/// Where an object's references lead and by what, with `~` for what does not hold.
+/// Returns the targets and labels of an object's references, with `~` for those that do not retain.
 fn edges(graph: &Graph, id: u64) -> Vec<String> {
     let edge = |edge: mallow_heapsnap::Edge| {
         let label = match edge.label {
@@ -298,7 +298,7 @@ fn objects_have_classes_references_and_roots() {
         let (session, array, bytes) = if id_bytes == 4 { (24, 32, 16) } else { (32, 32, 24) };
         assert_eq!((size(0x1000), size(0x3000), size(0x4100)), (session, array, bytes));
         let tree = DominatorTree::new(&graph);
-        // The first session is held by a class, too; the softly held one only by its reference.
+        // The first session is held by a class, too; the softly referenced one only by its reference.
         assert_eq!(tree.retained_bytes(object(&graph, 0x1000)), Some(3 * session));
         assert_eq!(tree.retained_bytes(object(&graph, 0x2020)), Some(size(0x2020) + session));
         assert!(!tree.is_reachable(object(&graph, 0x4020)));
@@ -362,7 +362,7 @@ fn android_has_records_of_its_own() {
     let expected =
         ["interned string", "finalizing", "debugger", "reference cleanup", "VM internal", "JNI monitor"];
     assert_eq!(roots, expected);
-    // The size that the class names; 12 and ten bytes.
+    // The size according to the class; 12 and ten bytes.
     assert_eq!(graph.size_bytes(object(&graph, 0x1000)), 24);
     assert_eq!(graph.size_bytes(object(&graph, 0x4100)), 24);
     assert_eq!(strings.uncompared, 1);
@@ -401,7 +401,7 @@ fn sites_are_those_of_traces_with_frames() {
     assert_eq!((graph.name(site.file), site.line), ("com/example/Session.java", 42));
 }
 
-/// The histogram of one reading is that of the whole snapshot, and says nothing that the snapshot does not.
+/// The histogram of one pass equals that of the whole snapshot, and has no additional warnings.
 fn is_counted_alike(bytes: &[u8], snapshot: &Snapshot) {
     let counted = super::histogram(|| Source::of_bytes(bytes)).unwrap();
     let of = |histogram: &Histogram| {
@@ -483,14 +483,14 @@ fn damage_is_told_and_passed_over() {
     let overrun = "1 sub-record is longer than what is left of its segment (byte 59): ";
     assert_eq!(objects, 1);
     assert!(warnings.iter().any(|warning| warning.starts_with(overrun)), "{warnings:?}");
-    // A tag that nobody knows hides the rest of its segment, and no more.
+    // An unknown tag hides the rest of its segment, and no more.
     let (objects, warnings) = segment(0x1c, 39, &|dump| {
         dump.values(0x30, BYTE, 1, b"a");
         dump.bytes.extend([0x77; 20]);
         dump.record(0x1c, two);
     });
     assert_eq!((objects, warnings.len()), (3, 1), "{warnings:?}");
-    // A record that nobody knows is passed over.
+    // An unknown record is skipped.
     let (objects, warnings) = segment(0x66, 4, &|dump| {
         dump.u4(0);
         dump.record(0x1c, two);
@@ -499,7 +499,7 @@ fn damage_is_told_and_passed_over() {
         (objects, warnings),
         (2, vec!["1 record has an unknown tag (byte 31): passed over.".to_owned()])
     );
-    // A class that is not described, and a second object at one place.
+    // A class that is not described, and a second object at the same address.
     let (objects, warnings) = segment(0x1c, 56, &|dump| {
         dump.instance(0x10, 0x5550, |dump| dump.u4(0));
         dump.instance(0x10, 0x5550, |dump| dump.u2(0));

@@ -1,4 +1,4 @@
-//! CPython's heap as mallow's own hook writes it: a line of JSON for each object. The guide's page on Python tells what the lines are.
+//! CPython's heap as mallow's own hook writes it: one JSON line for each object. The guide's page on Python describes the lines.
 
 use crate::source::Source;
 use crate::{Format, ImportError};
@@ -12,13 +12,13 @@ use serde::Deserialize;
 use std::borrow::Cow;
 use std::io::{BufRead, BufReader};
 
-/// The version that is read.
+/// The supported version.
 const VERSION: &str = "python-heap/1";
 
-/// Larger blocks are not of Python's own allocator.
+/// Larger blocks are not allocated by Python's own allocator.
 const OWN_BYTES_MAX: u64 = 512;
 
-/// Any line; which it is, its first key says.
+/// A line; its first key says of which kind.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -33,14 +33,14 @@ struct Line<'a> {
     #[serde(borrow)]
     file: Option<Cow<'a, str>>,
     line: Option<u32>,
-    /// What holds the objects of `r` from outside.
+    /// A root, which holds the objects of `r` from outside.
     #[serde(borrow)]
     root: Option<Cow<'a, str>>,
-    /// An object: where it lies, with the rest.
+    /// An object: its address, followed by the rest.
     at: Option<u64>,
     #[serde(rename = "t")]
     class: Option<u32>,
-    /// None where the interpreter could not be asked.
+    /// `None` if the interpreter could not be asked.
     #[serde(rename = "s")]
     bytes: Option<u64>,
     #[serde(rename = "r", default)]
@@ -53,14 +53,14 @@ struct Line<'a> {
     made_at: Option<u32>,
     #[serde(borrow)]
     name: Option<Cow<'a, str>>,
-    /// A text's hash, its length and its beginning.
+    /// A string's hash, its length and its beginning.
     #[serde(rename = "h")]
     hash: Option<u64>,
     #[serde(rename = "n", default)]
     length: u64,
     #[serde(rename = "v", borrow)]
     text: Option<Cow<'a, str>>,
-    /// The last line: how many objects there are.
+    /// The last line: the number of objects.
     end: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ enum Label<'a> {
     Name(Cow<'a, str>),
 }
 
-/// Reads a snapshot. What a file that was cut off has is read.
+/// Parses a snapshot. A truncated file is parsed up to its end.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let mut lines = BufReader::with_capacity(1 << 20, source.reader());
     let mut reader = Reader::default();
@@ -85,7 +85,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
                 reader.take(line.trim_ascii(), at)?;
                 at += read as u64;
             }
-            // A torn archive is read up to there.
+            // A truncated archive is parsed up to its end.
             Err(error) => {
                 reader.failure = Some(format!("it cannot be read behind byte {at}: {error}"));
                 break;
@@ -98,7 +98,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
 #[derive(Default)]
 struct Reader {
     parts: GraphParts,
-    /// Of each type's number, as it was met.
+    /// The class of each type's number, in order of appearance.
     classes: FxHashMap<u32, ClassId>,
     sites: FxHashMap<u32, u32>,
     references: Vec<u64>,
@@ -139,7 +139,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether what a line needs is there.
+    /// Returns whether a line has all required keys.
     fn is_understood(&self, line: &Line<'_>) -> bool {
         let is_object = line.class.is_some_and(|class| self.classes.contains_key(&class));
         match line.at {
@@ -261,7 +261,7 @@ impl Reader {
     }
 }
 
-/// Resolves what objects refer to, and leaves out what names nothing: how many these are.
+/// Resolves references, and removes those to unknown addresses; returns how many these are.
 fn resolve(parts: &mut GraphParts, references: &[u64], index: &AddressIndex) -> u64 {
     let mut kept = 0;
     let mut start = 0;
@@ -284,7 +284,7 @@ fn resolve(parts: &mut GraphParts, references: &[u64], index: &AddressIndex) -> 
     (references.len() - kept) as u64
 }
 
-/// How often each content occurs. Contents are equal if their hashes of 64 bits, their lengths and their types are.
+/// How often each content occurs. Contents are equal if their 64-bit hashes, their lengths and their types are.
 #[derive(Default)]
 struct Strings(FxHashMap<(u64, u64, Option<u32>), DuplicateString>);
 

@@ -1,4 +1,4 @@
-//! A heap of a few objects, and what may be wrong with a file.
+//! A heap of a few objects, and files with errors.
 
 use super::*;
 use mallow_heapsnap::{DominatorTree, Sum, sum_of};
@@ -62,7 +62,7 @@ fn objects_have_types_names_lines_and_labels() {
         Sum { objects: 2, bytes: 96, retained_bytes: 96 + 108 },
         "each holds its text"
     );
-    // The text that both dictionaries hold belongs to none of them.
+    // The string that both dictionaries hold is retained by neither.
     assert_eq!(tree.retained_bytes(find(70)), Some(64));
     assert_eq!(tree.retained_bytes(find(10)), Some(72 + 232 + 600 + 96 + 108));
     // All but the list are small enough for Python's own allocator.

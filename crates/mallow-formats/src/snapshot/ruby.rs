@@ -1,8 +1,7 @@
-//! Ruby's `ObjectSpace.dump_all`: a line for each object, from Ruby 2.1 on.
+//! Ruby's `ObjectSpace.dump_all`: one line for each object, from Ruby 2.1 on.
 //!
-//! One thread reads the file and cuts it into blocks, the others read their lines into columns of their own ([`record`], [`scan`],
-//! [`columns`]); what an address names is known when all
-//! are read ([`assemble`]).
+//! One thread reads the file and splits it into blocks, the others parse the lines into their own columns
+//! ([`record`], [`scan`], [`columns`]). Addresses are resolved when everything has been read ([`assemble`]).
 
 mod assemble;
 mod columns;
@@ -19,17 +18,17 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// More threads than this wait for the one that reads the file.
+/// More threads than this would wait for the one that reads the file.
 const WORKERS_MAX: usize = 8;
 
-/// Reads a dump.
+/// Parses a dump.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let contents = Contents::new();
     let scanned = scan(source, Wanted::Everything(&contents));
     assembled(scanned, contents)
 }
 
-/// Reads the objects of a dump alone: as if nothing referred to anything, and no strings were equal.
+/// Parses only the objects of a dump, without references and equal strings.
 pub(crate) fn read_objects(source: Source<'_>) -> Result<Snapshot, ImportError> {
     assembled(scan(source, Wanted::Objects), Contents::new())
 }
@@ -39,11 +38,11 @@ fn assembled(scanned: Scanned, contents: Contents) -> Result<Snapshot, ImportErr
         .map_err(|reason| ImportError::Unsupported { format: Format::RubyHeap, reason })
 }
 
-/// What stands in a file.
+/// The contents of a file.
 struct Scanned {
-    /// In its order.
+    /// In the order of the file.
     parts: Vec<Part>,
-    /// One of each thread.
+    /// One for each thread.
     tables: Vec<Tables>,
     /// Where it could not be read further, and why.
     failure: Option<(u64, String)>,
@@ -51,7 +50,7 @@ struct Scanned {
 
 fn scan(source: Source<'_>, wanted: Wanted<'_>) -> Scanned {
     let workers = thread::available_parallelism().map_or(1, |cores| cores.get().min(WORKERS_MAX));
-    // As many blocks wait as are read, and no more are in memory.
+    // As many blocks wait as are being parsed, and no more are in memory.
     let (send, receive) = sync_channel::<Block>(workers);
     let receive = Mutex::new(receive);
     thread::scope(|scope| {
@@ -60,7 +59,7 @@ fn scan(source: Source<'_>, wanted: Wanted<'_>) -> Scanned {
             (0..workers).map(|worker| scope.spawn(move || read_blocks(worker, receive, wanted))).collect();
         let mut blocks = Blocks::new(source.reader());
         while let Some(block) = blocks.next(last_start) {
-            // Nobody takes it when the others have panicked.
+            // The receivers are gone if the other threads have panicked.
             if send.send(block).is_err() {
                 break;
             }

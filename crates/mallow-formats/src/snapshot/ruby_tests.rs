@@ -12,7 +12,7 @@ fn snapshot(dump: &[u8]) -> Snapshot {
     snapshot
 }
 
-/// Who reads the objects alone reads the same ones, and no references. It may miss damage in what it passes over.
+/// Reading only the objects yields the same ones, without references. Damage in skipped parts may be missed.
 fn has_the_same_objects(whole: &Snapshot, objects: &Snapshot) {
     let rows = |snapshot: &Snapshot| -> Vec<_> {
         let graph = &snapshot.graph;
@@ -79,7 +79,7 @@ fn a_dump_written_by_hand() {
     assert_eq!(graph.size_bytes(object(graph, 0x128)), 5_000_000_000);
     let tree = DominatorTree::new(graph);
     let retained = |address| tree.retained_bytes(object(graph, address));
-    // With the class that nobody else is of.
+    // With the class that no other object has.
     assert_eq!(retained(0x108), Some(140 + 500));
     assert_eq!(retained(0x110), Some(110));
     // With the classes that only its objects hold.
@@ -142,11 +142,11 @@ fn of_a_torn_archive_what_is_there_is_read() {
     assert!(snapshot(&packed).is_whole());
 }
 
-/// Lines as each version writes them.
+/// Lines in the format of each version.
 #[test]
 fn every_version_is_read() {
-    // 2.1 writes control characters as they are and has no flags; up to 2.4 there are nodes; 3.2 has slots of several sizes and shapes;
-    // later ones leave out contents that are empty or unwanted, and flags need not be true.
+    // 2.1 writes control characters unescaped and has no flags; up to 2.4 there are nodes; 3.2 has slots of several
+    // sizes and shapes; later versions leave out contents that are empty or unwanted, and flags need not be true.
     let versions = [
         "{\"address\":\"0x8\", \"type\":\"STRING\", \"class\":\"0x10\", \"bytesize\":3, \"value\":\"a\u{1}\u{1f}\", \"memsize\":40}",
         r#"{"address":"0x8", "type":"NODE", "node_type":"NODE_SCOPE", "references":["0x8"], "memsize":40, "flags":{"long_lived":true}}"#,
@@ -178,7 +178,7 @@ fn every_beginning_of_a_dump_is_read() {
     }
 }
 
-/// A dump of several blocks. Some names of files have line feeds, some objects refer to those of another block.
+/// Returns a dump of several blocks. Some names of files have line feeds, some objects refer to those of another block.
 fn long_dump(objects: u64) -> String {
     let mut dump = "{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x1000000\"]}\n".to_owned();
     for at in 0..objects {
@@ -204,7 +204,7 @@ fn many_blocks_are_one_dump() {
     assert!(dump.len() > 3 * (4 << 20), "{} bytes", dump.len());
     let snapshot = snapshot(dump.as_bytes());
     let graph = &snapshot.graph;
-    // The twin: a parser of JSON, one line after the other.
+    // The reference implementation: a JSON parser, line by line.
     let lines = dump.replace("/\nm", "/\\nm");
     let values: Vec<Value> = lines.lines().skip(1).map(|line| serde_json::from_str(line).unwrap()).collect();
     let number = |value: &Value| u64::from_str_radix(&value.as_str().unwrap()[2..], 16).unwrap();

@@ -1,11 +1,14 @@
-//! V8's `.heapsnapshot`: one document of JSON, as Node, Chrome, Electron, Deno, Hermes and Julia write it.
+//! V8's `.heapsnapshot`: one JSON document, as Node, Chrome, Electron, Deno, Hermes and Julia write it.
 //!
-//! It is described by what writes it (`heap-snapshot-generator.cc` of V8) and by what shows it: the worker of Chrome's DevTools, whose rules
-//! these are (`v8/retaining.rs`). The file is read once and never held: at the peak there are some 80 bytes for each node and 9 for each edge,
-//! at most six times the bytes that wrote them, and for real files less than these.
+//! It is defined by its writer (`heap-snapshot-generator.cc` of V8) and by its viewer: the worker of Chrome's
+//! DevTools, whose rules are followed here (`v8/retaining.rs`). The file is read once and never loaded as a whole:
+//! the peak is about 80 bytes for each node and 9 for each edge, at most six times their bytes in the file, and less
+//! for real files.
 //!
-//! In the order of reading: `json.rs` takes the document apart, `meta.rs` says where its fields stand, `document.rs` makes columns of its arrays (`edges.rs`; `edges_ahead.rs` does it beside the others) and
-//! `strings.rs` names of its strings, `traces.rs` the calls that made its objects, where that was tracked; then `retaining.rs`, `classes.rs`, `interfaces.rs` and `duplicates.rs` say what it means.
+//! In reading order: `json.rs` parses the document, `meta.rs` says where its fields are, `document.rs` converts its
+//! arrays to columns (`edges.rs`; `edges_ahead.rs` does so in parallel) and `strings.rs` its strings to names,
+//! `traces.rs` parses the calls that allocated its objects, if that was tracked; then `retaining.rs`, `classes.rs`,
+//! `interfaces.rs` and `duplicates.rs` interpret it.
 
 mod classes;
 mod document;
@@ -29,7 +32,7 @@ use mallow_base::grouped;
 use mallow_heapsnap::{ClassId, Graph, GraphParts, NameId, ObjectId, Root, Runtime, Snapshot};
 use retaining::Assigned;
 
-/// Reads a snapshot. What a file that was cut off has is read.
+/// Parses a snapshot. A truncated file is parsed up to its end.
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let mut document = document::read(source)?;
     let unnamed = name_the_nameless(&mut document);
@@ -59,7 +62,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     Ok(Snapshot { graph, strings, slot_bytes: Some(slot_bytes), other_lines: 0, is_partial, warnings, notes })
 }
 
-/// The bytes of the engine's own pages. Native nodes are contents of Buffers, of external strings, and objects of the embedder.
+/// Returns the bytes of the engine's own pages. Native nodes are contents of Buffers, of external strings, and objects of the embedder.
 fn slot_bytes(document: &Document) -> u64 {
     let native = document.meta.node_type_named("native");
     let nodes = document.nodes.sizes.iter().zip(&document.nodes.types);
@@ -67,7 +70,7 @@ fn slot_bytes(document: &Document) -> u64 {
     sizes.fold(0, u64::saturating_add)
 }
 
-/// Gives a name to what has one that is not in the file. Returns how many objects these are.
+/// Names objects whose name is not in the file. Returns how many these are.
 fn name_the_nameless(document: &mut Document) -> u64 {
     let Document { nodes, edges, strings, .. } = document;
     let len = strings.names.len() as u32;
@@ -88,7 +91,7 @@ fn name_the_nameless(document: &mut Document) -> u64 {
     unnamed
 }
 
-/// Puts the columns together. Each is given up when the next one is made of it.
+/// Combines the columns. Each is freed when the next one has been built from it.
 fn graph(document: Document, starts: Vec<u32>) -> Graph {
     let Document { meta, root, nodes, edges, strings, traces, .. } = document;
     let mut parts = GraphParts { edge_starts: starts, ..GraphParts::default() };

@@ -1,4 +1,4 @@
-//! Small heaps whose sizes are known by hand, damage, and random heaps against a reader that takes the obvious way.
+//! Small heaps with sizes that are known by hand, damage, and random heaps compared with a naive reader.
 
 use super::*;
 use mallow_heapsnap::{DominatorTree, DuplicateString, Edge, EdgeLabel};
@@ -9,7 +9,7 @@ const NODE_TYPES: [&str; 8] =
     ["synthetic", "object", "string", "array", "hidden", "native", "closure", "sliced string"];
 const EDGE_TYPES: [&str; 6] = ["property", "element", "internal", "hidden", "shortcut", "weak"];
 
-/// A heap as it is written: type, name and size of each node, and edges by the types' names.
+/// A heap to be written: type, name and size of each node, and edges by the types' names.
 #[derive(Clone, Debug, Default)]
 struct Heap {
     nodes: Vec<(&'static str, String, u64)>,
@@ -55,7 +55,7 @@ impl Heap {
         json!({"snapshot": {"meta": meta(), "node_count": 0}, "nodes": nodes, "edges": edges, "strings": strings})
     }
 
-    /// From memory, which one thread does, and from a file, whose references a second one reads.
+    /// From memory, with one thread, and from a file, whose references a second thread parses.
     fn read(&self) -> Snapshot {
         let text = text(&self.json());
         let snapshot = read_text(&text).unwrap();
@@ -71,13 +71,13 @@ fn file_of(text: &str) -> tempfile::NamedTempFile {
     file
 }
 
-/// Each object's references.
+/// Returns each object's references.
 fn edges(snapshot: &Snapshot) -> Vec<Vec<String>> {
     let of = |object| snapshot.graph.edges(object).map(|edge| format!("{edge:?}")).collect();
     snapshot.graph.objects().map(of).collect()
 }
 
-/// What a second thread has of the references of a file, if the first one comes to them where they are.
+/// Returns what a second thread has parsed of the references of a file, if the first one finds them at that position.
 fn read_ahead(text: &str) -> Option<edges_ahead::EdgesRead> {
     let meta = meta::Meta::parse(meta().to_string().as_bytes()).unwrap();
     let file = Source::of_file(file_of(text).path()).unwrap().plain_file().unwrap();
@@ -92,7 +92,7 @@ fn references_are_read_ahead_where_their_key_stands_first() {
     let refer: Vec<_> = (1..100).map(|to| (to / 2, "property", &names[to as usize][..], to)).collect();
     let whole = text(&Heap::new(&nodes, &refer).json());
     let key = whole.find(",\"edges\"").unwrap();
-    // What is searched at once ends before the key, anywhere within it, and behind it.
+    // A block that is searched at once ends before the key, anywhere within it, and after it.
     let at_once = 256 << 10;
     for blanks in (0..20).map(|before| at_once + before - key).chain([0]) {
         let mut text = whole.clone();
@@ -111,7 +111,7 @@ fn references_of_another_place_and_damaged_ones_are_not_taken() {
     let odd = whole.replace("],\"strings\"", ",1],\"strings\"");
     for text in [&decoy, &odd, &whole[..whole.find("],\"strings\"").unwrap()].to_owned()] {
         assert!(read_ahead(text).is_none(), "{text}");
-        // The first thread finds the right ones, or says what is wrong with them.
+        // The first thread finds the right ones, or reports their error.
         let (file, memory) = (read(Source::of_file(file_of(text).path()).unwrap()), read_text(text));
         match (file, memory) {
             (Ok(file), Ok(memory)) => {
@@ -123,7 +123,7 @@ fn references_of_another_place_and_damaged_ones_are_not_taken() {
     assert_eq!(edges(&read_text(&decoy).unwrap()), edges(&heap.read()));
 }
 
-/// A document as it is written: the description first.
+/// Returns a document with the description first.
 fn text(json: &Value) -> String {
     let part = |key: &str| format!("{key:?}:{}", json[key]);
     format!("{{{}}}", ["snapshot", "nodes", "edges", "strings"].map(part).join(","))
@@ -142,7 +142,7 @@ fn read_text(text: &str) -> Result<Snapshot, ImportError> {
     read(Source::of_bytes(text.as_bytes()).unwrap())
 }
 
-/// Own and retained bytes of each object.
+/// Returns own and retained bytes of each object.
 fn sizes(snapshot: &Snapshot) -> Vec<(u64, u64)> {
     let tree = DominatorTree::new(&snapshot.graph);
     let of = |object| (snapshot.graph.size_bytes(object), tree.retained_bytes(object).unwrap_or(0));
@@ -155,7 +155,7 @@ fn class(snapshot: &Snapshot, object: u32) -> String {
     format!("{} {}", graph.name(class.kind.0), graph.name(class.name))
 }
 
-/// Returns whether an edge is none of the file's.
+/// Returns whether an edge is not in the file.
 fn is_hung(graph: &Graph, edge: &Edge) -> bool {
     matches!(edge.label, Some(EdgeLabel::Name(name)) if graph.name(name) == "(nothing else retains it)")
 }
@@ -254,7 +254,7 @@ fn classes_and_names_are_those_of_devtools() {
     assert_eq!(snapshot.slot_bytes, Some(5));
     assert_eq!(snapshot.graph.class_of(ObjectId(2)), snapshot.graph.class_of(ObjectId(9)));
     assert_eq!(snapshot.graph.name_of(ObjectId(5)), Some("onClick"));
-    // Node 2 is detached: what it leads to is so as well, but not by a hidden edge.
+    // Node 2 is detached: so is what it leads to, except through a hidden edge.
     let mut json = heap.json();
     json["nodes"][2 * 7 + 6] = 2.into();
     let snapshot = read_text(&text(&json)).unwrap();
@@ -299,7 +299,7 @@ fn strings_of_one_number_are_equal_if_they_are_whole() {
 
 #[test]
 fn what_a_file_of_another_age_or_runtime_has_is_read() {
-    // Five fields in another order, unknown ones, strings first, keys that nobody knows, blanks, a root that is not the first.
+    // Five fields in another order, unknown ones, strings first, unknown keys, blanks, a root that is not the first.
     let text = r#" { "snapshot" : { "title":"x", "meta": { "node_fields":["id","name","new","type","edge_count","self_size"],
         "node_types":[0,0,0,["synthetic","object"],0,0], "edge_fields":["to_node","name_or_index","type","more"],
         "edge_types":[0,0,["property","shiny"]] }, "root_index":6, "extra_native_bytes":1234567, "trace":[{"a":[]}] },
@@ -327,7 +327,7 @@ fn an_object_was_made_in_the_innermost_script_that_called() {
         let site = graph.site(graph.site_of(ObjectId(object))?);
         Some((graph.name(site.file), site.line))
     };
-    // The second was made by `keep`, the first by what it called of the machine's own, the third by nobody who is there.
+    // The second was allocated by `keep`, the first by a function of the virtual machine that it called, the third by an unknown call.
     assert_eq!([0, 1, 2, 3].map(site), [None, Some(("app.js", 4)), Some(("app.js", 4)), None]);
 }
 
@@ -336,7 +336,7 @@ fn a_file_that_is_cut_off_is_read_to_there() {
     let nodes = [("synthetic", "root", 0), ("object", "A", 8), ("string", "text", 16)];
     let heap = Heap::new(&nodes, &[(0, "shortcut", "a", 1), (1, "property", "b", 2)]);
     let text_whole = text(&heap.json());
-    // Sorted, the description comes behind what it describes.
+    // With sorted keys, the description comes after what it describes.
     let error = read_text(&heap.json().to_string()).unwrap_err().to_string();
     assert!(error.contains("a description of the fields (`meta`) before them"), "{error}");
     let mut seen = std::collections::BTreeSet::new();
@@ -389,7 +389,7 @@ fn references_that_do_not_fit_are_counted() {
     assert_eq!(snapshot.warnings[0], "1 references are missing, so retained sizes are unknown.");
 }
 
-/// What holds what, by the rules as they are told, from the parsed document.
+/// Computes what holds what, by the rules as they are stated, from the parsed document.
 fn holds(heap: &Heap) -> Vec<(u32, u32)> {
     let mut owned = vec![false; heap.nodes.len()];
     for _ in 0..=heap.nodes.len() {
@@ -407,7 +407,7 @@ fn holds(heap: &Heap) -> Vec<(u32, u32)> {
     heap.edges.iter().filter(|edge| holds(edge)).map(|(from, _, _, to)| (*from, *to)).collect()
 }
 
-/// Own bytes after parts gave theirs to the one whole that reaches them through parts alone.
+/// Returns own bytes after parts gave theirs to the only whole that reaches them through parts.
 fn moved(heap: &Heap) -> Vec<u64> {
     let len = heap.nodes.len();
     let is_part = |at: usize| {

@@ -1,4 +1,4 @@
-//! heaptrack's text as we write it: made-up events whose sums are those of the profile.
+//! heaptrack's text as mallow writes it: synthetic events with the sums of the profile.
 
 use super::print::{Conclusion, judge};
 use super::{FILES, by_stack, fixture, folded, held, import, our_conclusion};
@@ -53,7 +53,7 @@ fn a_round_trip_keeps_what_the_format_holds() {
         let after = &again.profile;
         assert!(again.complete, "{name}: {:?}", again.warnings);
         assert_eq!(held_by_stack(after), held_by_stack(&before), "{name}");
-        // A free of a foreign block is the one thing that is not kept.
+        // Only a free of a foreign block is lost.
         let unmatched = before.processes[0].frees_unmatched;
         let frees = before.totals().frees - unmatched;
         assert_eq!(after.totals(), Totals { frees, ..before.totals() }, "{name}");
@@ -91,11 +91,11 @@ fn of_equal_peaks_the_last_is_broken_down() {
                 a 0 1\na 10 1\na 10 2\n+ 1\n- 1\n+ 2\n- 2\n# strings: 3\n";
     let profile = read_as(text.as_bytes(), Format::Heaptrack).unwrap().profile;
     assert_eq!(by_stack(&profile, Measure::Peak), BTreeMap::from([(String::from("second;"), 16)]));
-    // In an export what is as large as the peak comes behind it, so that heaptrack breaks down the same moment.
+    // In an export, a block that is as large as the peak comes after it, so that heaptrack breaks down the same moment.
     assert_eq!(judge_export(&profile), our_conclusion(&profile));
 }
 
-/// A raw file of allocations and frees at random.
+/// Returns a raw file of random allocations and frees.
 fn raw_file(events: &[(u8, u32, u8)]) -> String {
     let mut text =
         String::from("v 10400 3\nx 1 x\nm 1 x 1000 0 1000\nt 1010 0\nt 1020 1\nt 1030 1\nt 1040 0\n");
@@ -113,7 +113,7 @@ fn raw_file(events: &[(u8, u32, u8)]) -> String {
 }
 
 fn histories() -> impl Strategy<Value = Vec<(u8, u32, u8)>> {
-    // Sizes are large and so differ, or peaks would be equal.
+    // Sizes are large and therefore differ, otherwise peaks would be equal.
     prop::collection::vec((0u8..4, 1u32..0x7fff_ffff, any::<u8>()), 1..40)
 }
 
@@ -124,7 +124,7 @@ fn cases(cases: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(500))]
 
-    /// Whatever a program did, the made-up events have its sums.
+    /// Whatever a program did, the synthetic events have the same sums.
     #[test]
     fn any_history_survives_export(events in histories()) {
         let before = read_as(raw_file(&events).as_bytes(), Format::Heaptrack).unwrap().profile;
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// So they have for heaptrack. Asking it takes longer, so it is asked about fewer; `proptest!` would look at as many.
+/// The same according to heaptrack. That takes longer, so it is tried with fewer histories than `proptest!` would use.
 #[test]
 fn heaptrack_sees_any_history_in_its_export() {
     let few = cases((ProptestConfig::default().cases / 16).max(1));
@@ -147,7 +147,7 @@ fn heaptrack_sees_any_history_in_its_export() {
     outcome.unwrap_or_else(|failure| panic!("{failure}"));
 }
 
-/// Equal sizes at one site leave nothing that could stand between a block and its free.
+/// Equal sizes at one site leave no other block between a block and its free.
 #[test]
 fn blocks_without_company_are_not_temporary_in_an_export() {
     let events = "+ 8 1 1\n- 2\n+ 8 1 3\n- 1\n- 3\n".repeat(3);
@@ -161,7 +161,7 @@ fn blocks_without_company_are_not_temporary_in_an_export() {
     assert_eq!((held_by_stack(&after.profile), after.warnings), (held_by_stack(&before), Vec::new()));
 }
 
-/// Two processes of one stack, as a recording of ours has them.
+/// Returns two processes with one stack, as in a recording of mallow's.
 fn two_processes() -> Profile {
     let mut builder =
         ProfileBuilder::new(Recording { duration_us: 90_000, ..Recording::default() }, Availability::ALL);

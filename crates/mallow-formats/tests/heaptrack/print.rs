@@ -22,7 +22,7 @@ pub(crate) struct Conclusion {
     pub(crate) leaked_bytes: BTreeMap<String, u64>,
 }
 
-/// Asks `heaptrack_print`. Its built-in suppressions are off: they would hide leaks of the system's libraries.
+/// Runs `heaptrack_print`. Its built-in suppressions are off: they would hide leaks of the system's libraries.
 pub(crate) fn judge(file: &Path) -> Conclusion {
     let (text, allocations) = print(file, "allocations");
     let after = |label: &str| {
@@ -44,7 +44,7 @@ pub(crate) fn judge(file: &Path) -> Conclusion {
     }
 }
 
-/// Its text, and a metric by stack; stacks without any are left out.
+/// Returns its text, and a metric by stack; stacks without any are left out.
 fn print(file: &Path, metric: &str) -> (String, BTreeMap<String, u64>) {
     let scratch = tempfile::tempdir().unwrap();
     let folded = scratch.path().join("folded");
@@ -68,7 +68,7 @@ fn print(file: &Path, metric: &str) -> (String, BTreeMap<String, u64>) {
     (text, metrics)
 }
 
-/// Bytes as it prints them.
+/// Formats bytes as it does.
 pub(crate) fn bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "K", "M", "G"] {

@@ -1,6 +1,6 @@
-//! The real readers of what is exported, and the same tables made from a profile in the most obvious way.
+//! The real readers of exported files, and the same tables computed naively from a profile.
 //!
-//! Not every test uses every judge.
+//! Not every test uses every reader.
 #![allow(dead_code)]
 
 use mallow_base::Frame;
@@ -12,21 +12,21 @@ use std::process::Command;
 /// Flat and cumulative metrics by function.
 pub(crate) type Table = BTreeMap<String, (u64, u64)>;
 
-/// What a judge calls a metric, and how a site has it.
+/// The name of a metric in such a tool, and how a site has it.
 pub(crate) type Judged = (&'static str, fn(&SiteTotals) -> u64);
 
-/// A file under `fixtures/`.
+/// Returns a file under `fixtures/`.
 pub(crate) fn fixture(path: &str) -> Vec<u8> {
     let path = fixture_path(path);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Its path.
+/// Returns its path.
 pub(crate) fn fixture_path(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(path)
 }
 
-/// Where `cargo xtask packages` puts a package of npm, by what it reads as well.
+/// Returns where `cargo xtask packages` installs an npm package; `pinned` is its package.json.
 pub(crate) fn judge(pinned: &str) -> PathBuf {
     let pinned: serde_json::Value = serde_json::from_str(pinned).unwrap();
     let folder = format!("{}-{}", pinned["name"].as_str().unwrap(), pinned["version"].as_str().unwrap());
@@ -35,7 +35,7 @@ pub(crate) fn judge(pinned: &str) -> PathBuf {
     path
 }
 
-/// The table of a profile: a function counts once in a stack, however often it stands there.
+/// Returns the table of a profile: a function counts once per stack, however often it occurs there.
 pub(crate) fn table_of(profile: &Profile, metric: fn(&SiteTotals) -> u64) -> Table {
     let mut table = Table::new();
     for site in &profile.sites {
@@ -52,7 +52,7 @@ pub(crate) fn table_of(profile: &Profile, metric: fn(&SiteTotals) -> u64) -> Tab
     table
 }
 
-/// What jeprof prints; without a program, for files that bring their names.
+/// Returns what jeprof prints; without a program, for files that contain their names.
 pub(crate) fn jeprof(file: &Path, kind: &str) -> Table {
     let text =
         run(Command::new("jeprof").args(["--text", "--show_bytes", "--nodecount=100000", kind]).arg(file));
@@ -67,12 +67,12 @@ pub(crate) fn jeprof(file: &Path, kind: &str) -> Table {
     table
 }
 
-/// What `go tool pprof -top` prints of bytes and numbers.
+/// Returns the bytes or numbers that `go tool pprof -top` prints.
 pub(crate) fn pprof_top(file: &Path, sample_index: &str) -> Table {
     pprof_top_in(file, sample_index, "B")
 }
 
-/// The same in a unit.
+/// Returns the same in a unit.
 pub(crate) fn pprof_top_in(file: &Path, sample_index: &str, unit: &str) -> Table {
     let mut command = Command::new("go");
     command.args([
@@ -101,9 +101,9 @@ pub(crate) fn pprof_top_in(file: &Path, sample_index: &str, unit: &str) -> Table
     table
 }
 
-/// What a command prints; it must end well.
+/// Runs a command, which must succeed, and returns its output.
 pub(crate) fn run(command: &mut Command) -> String {
-    // pprof keeps settings in the home folder, which a test must not touch.
+    // pprof stores settings in the home folder, which a test must not change.
     let settings = tempfile::tempdir().unwrap();
     let output =
         command.env("PPROF_TMPDIR", settings.path()).env("XDG_CONFIG_HOME", settings.path()).output();
@@ -113,8 +113,8 @@ pub(crate) fn run(command: &mut Command) -> String {
     text
 }
 
-/// A profile with what is hard: inlined calls, recursion, a location without an address, two locations at one address, code outside
-/// modules, two processes, a site without a stack, a live block of no bytes.
+/// Returns a profile with difficult cases: inlined calls, recursion, a location without an address, two locations at
+/// one address, code outside modules, two processes, a site without a stack, a live block of no bytes.
 pub(crate) fn hard_profile() -> Profile {
     let recording = Recording {
         command: vec!["/usr/bin/app".into(), "--fast".into()],
@@ -169,7 +169,7 @@ pub(crate) fn hard_profile() -> Profile {
     profile
 }
 
-/// Metrics that are all different; the smallest has one live block without bytes and nothing else.
+/// Returns metrics that are all different; the smallest has one live block without bytes and nothing else.
 fn metrics(scale: u64) -> SiteTotals {
     SiteTotals {
         allocations: 7 * scale,

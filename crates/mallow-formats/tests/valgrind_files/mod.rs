@@ -9,22 +9,22 @@ use mallow_profile::{
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Where a fixture is.
+/// Returns the path of a fixture.
 pub(crate) fn fixture_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures").join(name)
 }
 
-/// A fixture's bytes.
+/// Returns a fixture's bytes.
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
     std::fs::read(fixture_path(name)).expect("the fixture is there")
 }
 
-/// A fixture's profile.
+/// Returns a fixture's profile.
 pub(crate) fn imported(name: &str, format: Format) -> Imported {
     read_as(&fixture(name), format).expect("the fixture is whole")
 }
 
-/// A profile as a file, with what the writer says about it.
+/// Returns a profile as a file, with the writer's warnings.
 pub(crate) fn exported(profile: &Profile, format: ExportFormat) -> (String, Vec<String>) {
     let mut bytes = Vec::new();
     let options = ExportOptions { measure: Measure::Bytes };
@@ -32,7 +32,7 @@ pub(crate) fn exported(profile: &Profile, format: ExportFormat) -> (String, Vec<
     (String::from_utf8(bytes).expect("the file is text"), warnings)
 }
 
-/// A stack as `item~ fill main`, innermost first up to `main`; `~` stands behind what was inlined.
+/// Formats a stack as `item~ fill main`, innermost first up to `main`; `~` follows inlined calls.
 pub(crate) fn stack_of(profile: &Profile, stack: Option<StackId>) -> String {
     let mut words = Vec::new();
     for frame in profile.frames(stack) {
@@ -44,7 +44,7 @@ pub(crate) fn stack_of(profile: &Profile, stack: Option<StackId>) -> String {
     words.join(" ")
 }
 
-/// The metrics by stack, as [`stack_of`] names it. Equal ones are added up.
+/// Returns the metrics by stack, named by [`stack_of`]. Equal stacks are added up.
 pub(crate) fn sites(profile: &Profile) -> BTreeMap<String, SiteTotals> {
     let mut sites: BTreeMap<String, SiteTotals> = BTreeMap::new();
     for site in &profile.sites {
@@ -53,10 +53,10 @@ pub(crate) fn sites(profile: &Profile) -> BTreeMap<String, SiteTotals> {
     sites
 }
 
-/// One site of a made-up profile: its frames' functions, innermost first, and its metrics.
+/// One site of a synthetic profile: its frames' functions, innermost first, and its metrics.
 pub(crate) type Made = (Vec<u8>, SiteTotals);
 
-/// A profile of one process in which each function has one address; process totals are the sums of the sites.
+/// Returns a profile of one process in which each function has one address; process totals are the sums of the sites.
 pub(crate) fn made(sites: &[Made], known: Availability, time_unit: TimeUnit) -> Profile {
     let command = vec!["./made".to_owned(), "up".to_owned()];
     let recording = Recording { command, duration_us: 9_000_000, time_unit, ..Recording::default() };
@@ -106,7 +106,7 @@ pub(crate) fn add_made(
     sums.leaked_blocks = sums.leaked_blocks.saturating_add(totals.leaked_blocks);
 }
 
-/// Bytes that went wrong on their way: cut, flipped, or a piece of them twice.
+/// Returns damaged bytes: truncated, flipped, or with a repeated piece.
 pub(crate) fn damaged(bytes: &[u8], kind: u8, at: usize, with: u8) -> Vec<u8> {
     let at = at % bytes.len().max(1);
     let mut bytes = bytes.to_vec();

@@ -1,4 +1,4 @@
-//! Samples of processors for the Firefox Profiler: threads with their samples in time, as its own are.
+//! CPU samples for the Firefox Profiler: threads with their samples over time, as in its own profiles.
 
 use super::stacks;
 use fxprof_processed_profile as fxprof;
@@ -31,7 +31,7 @@ pub(in crate::export) fn write(profile: &CpuProfile, out: &mut dyn Write) -> io:
         let stack = *handles
             .entry((thread, stack))
             .or_insert_with(|| stacks::handle(made, handle, &profile.stacks, stack));
-        // A wait is as many samples as it lasts for, as the profiler's own are, and takes no processor's time.
+        // A wait becomes as many samples as its duration, as in the profiler's own files, and has no CPU time.
         let waited = totals.off_cpu_ns.saturating_mul(hz) / 1_000_000_000;
         let weight = i32::try_from(totals.samples.max(waited).max(1)).unwrap_or(i32::MAX);
         let time = Timestamp::from_nanos_since_reference(time_ns);

@@ -1,11 +1,11 @@
-//! A stack as the Firefox Profiler has it.
+//! Converts a stack for the Firefox Profiler.
 
 use crate::export::rooted::name;
 use fxprof_processed_profile as fxprof;
 use fxprof_processed_profile::{CategoryHandle, FrameFlags, FrameInfo, StackHandle, ThreadHandle};
 use mallow_stacks::{StackId, Stacks};
 
-/// The handle of a stack. An event without one has a frame that says so.
+/// Returns the handle of a stack. An event without one has a frame that says so.
 pub(super) fn handle(
     made: &mut fxprof::Profile,
     thread: ThreadHandle,

@@ -1,34 +1,34 @@
-//! From a site's sums to blocks that add up to them.
+//! Computes blocks that add up to a site's sums.
 //!
-//! A block was live at the peak and at the end, at one of them, or at neither. The sums say how many blocks and bytes were
-//! live at each moment, not how many at both. That number is chosen as large as the sums allow.
+//! A block was live at the peak and at the end, at one of them, or at neither. The sums say how many blocks and bytes
+//! were live at each moment, not how many at both. That number is chosen as large as the sums allow.
 
 use mallow_profile::{Availability, SiteTotals};
 
-/// Blocks and their bytes together.
+/// A number of blocks with their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) blocks: u64,
     pub(super) bytes: u64,
 }
 
-/// A site's blocks by when they were live.
+/// A site's blocks by the moments at which they were live.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Blocks {
     /// At the peak and at the end.
     pub(super) both: Sum,
-    /// At the peak alone.
+    /// At the peak only.
     pub(super) peak: Sum,
-    /// At the end alone.
+    /// At the end only.
     pub(super) end: Sum,
     /// At neither.
     pub(super) neither: Sum,
-    /// The sums contradict each other: some are higher here.
+    /// The sums contradict each other, so some were increased here.
     pub(super) is_forced: bool,
 }
 
 impl Sum {
-    /// A block at least where there are bytes.
+    /// Returns at least one block if there are bytes.
     fn with_a_block(blocks: u64, bytes: u64) -> Sum {
         Sum { blocks: blocks.max(u64::from(bytes > 0)), bytes }
     }
@@ -48,14 +48,14 @@ impl Sum {
 }
 
 impl Blocks {
-    /// The blocks of a site's metrics. What is not known is taken for none.
+    /// Returns the blocks of a site's metrics. What is not known counts as 0.
     pub(super) fn of(totals: &SiteTotals, known: &Availability) -> Blocks {
         let if_known = |known, sum| if known { sum } else { Sum::default() };
         let peak = if_known(known.peak, Sum::with_a_block(totals.peak_blocks, totals.peak_bytes));
         let end = if_known(known.leaked, Sum::with_a_block(totals.leaked_blocks, totals.leaked_bytes));
         let live = peak.saturating_add(end);
         if !known.allocations && !known.bytes {
-            // As few as there can be: those live at one of the moments.
+            // The minimum: those live at one of the moments.
             let blocks = split(live, peak, end).unwrap_or_default();
             return Blocks { neither: Sum::default(), ..blocks };
         }
@@ -68,25 +68,25 @@ impl Blocks {
         })
     }
 
-    /// All of them.
+    /// Returns all of them.
     pub(super) fn allocations(&self) -> u64 {
         let live = self.both.saturating_add(self.peak).saturating_add(self.end);
         live.saturating_add(self.neither).blocks
     }
 }
 
-/// Finds blocks for both moments; none when the sums contradict each other.
+/// Finds blocks for both moments; `None` if the sums contradict each other.
 fn split(all: Sum, peak: Sum, end: Sum) -> Option<Blocks> {
     let most = peak.blocks.min(end.blocks);
     let least = peak.blocks.saturating_add(end.blocks).saturating_sub(all.blocks);
-    // What is possible differs only where a group has no block, so these stand for all numbers between.
+    // Whether a number is possible depends only on which groups are empty, so these represent all numbers in between.
     [most, most.saturating_sub(1), least.saturating_add(1), least]
         .into_iter()
         .filter(|&blocks| blocks >= least && blocks <= most)
         .find_map(|blocks| with_both(blocks, all, peak, end))
 }
 
-/// As [`split`], with so many blocks live at both moments: with as many bytes as can be, or as few.
+/// As [`split`], with a given number of blocks live at both moments: with the maximum or the minimum of bytes.
 fn with_both(blocks: u64, all: Sum, peak: Sum, end: Sum) -> Option<Blocks> {
     let most = if blocks == 0 { 0 } else { peak.bytes.min(end.bytes) };
     let least = peak.bytes.saturating_add(end.bytes).saturating_sub(all.bytes);
@@ -124,7 +124,7 @@ mod tests {
         let blocks = Blocks::of(&totals(sum(10, 1000), sum(5, 600), sum(3, 300)), &Availability::ALL);
         assert_eq!((blocks.both, blocks.peak, blocks.end), (sum(3, 300), sum(2, 300), sum(0, 0)));
         assert_eq!((blocks.neither, blocks.is_forced), (sum(5, 400), false));
-        // One large block at the peak, one small block at the end: not the same.
+        // One large block at the peak, one small block at the end: they cannot be the same.
         let blocks = Blocks::of(&totals(sum(2, 1010), sum(1, 1000), sum(1, 10)), &Availability::ALL);
         assert_eq!((blocks.both, blocks.peak, blocks.end), (sum(0, 0), sum(1, 1000), sum(1, 10)));
     }

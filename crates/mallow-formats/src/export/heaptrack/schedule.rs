@@ -1,10 +1,10 @@
-//! The order of events: what was live at neither moment comes and goes first, then everything of the peak arrives, then all but the
-//! leaked blocks leave.
+//! The order of events: blocks that were live at neither moment are allocated and freed first, then all blocks of the
+//! peak are allocated, then all but the leaked blocks are freed.
 //!
-//! heaptrack takes the first of equal peaks, so everything before has to stay below the peak. It counts a block as temporary when
-//! its free is the next event, and it compares pairs of size and stack, not blocks: where a block must not count, an event about another
-//! pair has to stand between. Some other block's allocation does; where no block fits below the peak, a free of
-//! [`Pair::NONE`] stands there, which changes no metric.
+//! heaptrack takes the first of equal peaks, so everything before must stay below the peak. It counts a block as
+//! temporary if its free is the next event, and it compares pairs of size and stack, not blocks: if a block must not
+//! count, an event of another pair has to be in between. The allocation of another block serves for that; if no block
+//! fits below the peak, it is a free of [`Pair::NONE`], which changes no metric.
 
 use super::blocks::{Blocks, Sum};
 use super::tables::{Pair, Pairs};
@@ -19,23 +19,23 @@ struct Run {
     count: u64,
 }
 
-/// All events to come.
+/// All events.
 #[derive(Default)]
 pub(super) struct Schedule {
     /// Freed at once, smallest first.
     temporary: Vec<Run>,
     /// Freed later, largest first.
     passing: Vec<Run>,
-    /// As large as the peak: before it they would take its place.
+    /// As large as the peak: before it, they would become the peak.
     late_temporary: Vec<Run>,
     late_passing: Vec<Run>,
-    /// Live at the peak and at the end, at the peak alone, at the end alone.
+    /// Live at the peak and at the end, at the peak only, at the end only.
     both: Vec<Run>,
     peak: Vec<Run>,
     end: Vec<Run>,
-    /// A temporary block among those of the peak: it comes last and leaves first.
+    /// A temporary block among those of the peak: it is allocated last and freed first.
     last_of_peak: Option<Run>,
-    /// What may be live before the peak.
+    /// The maximum of live bytes before the peak.
     budget: u64,
     allocations: u64,
     forced_sites: u64,
@@ -55,7 +55,7 @@ impl Schedule {
         }
         let highest = both_bytes.saturating_add(peak_bytes.max(end_bytes));
         schedule.budget = highest.saturating_sub(1);
-        // When something stays for good, there is no room behind the peak either.
+        // If a block is never freed, there is no room after the peak either.
         if both_bytes == 0 {
             schedule.set_late_aside(highest);
         }
@@ -99,7 +99,7 @@ impl Schedule {
         self.allocations
     }
 
-    /// Everything that is not live at the peak nor at the end.
+    /// Writes the blocks that are live neither at the peak nor at the end.
     pub(super) fn write_before_peak(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut temporary = self.temporary.clone();
         let mut passing = self.passing.clone();
@@ -108,7 +108,7 @@ impl Schedule {
             let run = passing[next];
             let is_other = |other: &Run| other.count > 0 && other.pair != run.pair;
             let fits = |other: &Run| run.size.saturating_add(other.size) <= self.budget;
-            // The smallest block of another pair; else a temporary one, whose own free stands between.
+            // The smallest block of another pair; else a temporary one, whose own free is in between.
             let other = passing[next + 1..].iter().rposition(|other| is_other(other) && fits(other));
             let short_lived = temporary.iter().position(|other| other.count > 0 && fits(other));
             let count = if let Some(other) = other {
@@ -135,17 +135,17 @@ impl Schedule {
         temporary.iter().try_for_each(|run| write_temporary(run, out))
     }
 
-    /// How many blocks of a run fit below the peak beside another block; at least one.
+    /// Returns how many blocks of a run fit below the peak beside another block; at least one.
     fn fitting(&self, run: Run, beside: u64) -> u64 {
         let room = self.budget.saturating_sub(beside);
         room.checked_div(run.size).map_or(run.count, |count| count.clamp(1, run.count))
     }
 
-    /// The peak, and what is left of it.
+    /// Writes the peak, and what follows it.
     pub(super) fn write_from_peak(&self, out: &mut dyn Write) -> io::Result<()> {
         let first_to_leave = self.last_of_peak.as_ref().or(self.peak.first()).map(|run| run.pair);
         let arriving = || self.both.iter().chain(&self.peak);
-        // The last to arrive must not be of the pair that leaves first, or it would count as temporary.
+        // The last to be allocated must not be of the pair that is freed first, or it would count as temporary.
         let (early, later): (Vec<&Run>, Vec<&Run>) =
             arriving().partition(|run| Some(run.pair) == first_to_leave);
         for run in early.into_iter().chain(later.iter().copied()) {
@@ -187,7 +187,7 @@ impl Schedule {
     }
 }
 
-/// As equal blocks as the sum allows: of two sizes at most.
+/// Returns blocks that are as equal as the sum allows: of two sizes at most.
 fn runs(sum: Sum, mut pair: impl FnMut(u64) -> Pair) -> Vec<Run> {
     let size = sum.bytes.checked_div(sum.blocks).unwrap_or(0);
     let larger = sum.bytes.checked_rem(sum.blocks).unwrap_or(0);
@@ -196,14 +196,14 @@ fn runs(sum: Sum, mut pair: impl FnMut(u64) -> Pair) -> Vec<Run> {
     runs.into_iter().flatten().collect()
 }
 
-/// What stands between an allocation and its free.
+/// The event between an allocation and its free.
 enum Between {
     Block(Pair),
     Temporary(Pair),
     Nothing,
 }
 
-/// Blocks of one pair that come and go without counting as temporary.
+/// Writes blocks of one pair that are allocated and freed without counting as temporary.
 fn write_passing(run: Run, between: &Between, out: &mut dyn Write) -> io::Result<()> {
     repeat('+', run.pair, run.count, out)?;
     match *between {

@@ -1,11 +1,11 @@
-//! Strings, addresses with their frames, stacks, and pairs of size and stack: what events refer to by number.
+//! Strings, addresses with their frames, stacks, and pairs of size and stack: the tables that events refer to.
 
 use mallow_base::Frame;
 use mallow_profile::{Address, Location, Profile, StackId};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
-/// How many there are, for the comments at the end.
+/// The numbers of entries, for the comments at the end.
 pub(super) struct Counts {
     pub(super) strings: usize,
     pub(super) instructions: usize,
@@ -34,7 +34,7 @@ fn write_instruction<'a>(
         Some(text) => string(text, strings, out),
         None => Ok(0),
     };
-    // The address of the call, as heaptrack has it. Without one, a number that no other location has.
+    // The address of the call, as in heaptrack's own files. Without one, a number that no other location has.
     let code = match location.address {
         Address::InModule { svma, .. } => svma.saturating_sub(1),
         Address::Anonymous { avma } => avma.saturating_sub(1),
@@ -49,7 +49,7 @@ fn write_instruction<'a>(
     writeln!(out, "{record}")
 }
 
-/// The number of a string; writes it when it is new.
+/// Returns the number of a string; writes it if it is new.
 fn string<'a>(
     text: &'a str,
     strings: &mut FxHashMap<&'a str, usize>,
@@ -70,7 +70,7 @@ fn string<'a>(
 pub(super) struct Pair(pub(super) u64);
 
 impl Pair {
-    /// Never allocated. heaptrack takes a free of pair 0 behind any other free for a temporary, so nothing real may have this number.
+    /// Never allocated. heaptrack counts a free of pair 0 after any other free as temporary, so no real pair may have this number.
     pub(super) const NONE: Pair = Pair(0);
 }
 
@@ -91,7 +91,7 @@ impl Pairs {
         })
     }
 
-    /// Writes the `a` lines. [`Pair::NONE`] gets the first stack, so that heaptrack shows no stack that there is not.
+    /// Writes the `a` lines. [`Pair::NONE`] gets the first stack, so that heaptrack shows no additional stack.
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let Some((_, stack)) = self.in_order.first() else { return Ok(()) };
         writeln!(out, "a 0 {stack:x}")?;
@@ -102,7 +102,7 @@ impl Pairs {
     }
 }
 
-/// A line's end would end the record.
+/// Replaces line breaks, which would end the record.
 pub(super) fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")
 }

@@ -1,10 +1,10 @@
-//! The heap tree of a massif file: bytes by stack, callers below what they call.
+//! The heap tree of a massif file: bytes by stack, callers below their callees.
 
 use mallow_dhat::valgrind_frames::FrameTexts;
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 
-/// What stands for the stack of bytes that have none; our importer knows it.
+/// The text for bytes without a stack, which our importer recognises.
 const NO_STACK: &str = "[no stack]";
 const ROOT: &str = "(heap allocation functions) malloc/new/new[], --alloc-fns, etc.";
 
@@ -28,7 +28,7 @@ impl Default for Tree {
 }
 
 impl Tree {
-    /// Adds bytes at a stack.
+    /// Adds bytes to a stack.
     pub(super) fn add(&mut self, innermost_first: &[u32], bytes: u64) {
         let mut at = 0;
         self.put(at, bytes);
@@ -55,14 +55,14 @@ impl Tree {
         child
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.nodes[0].bytes
     }
 
-    /// Writes a line for each node, of siblings the largest first.
+    /// Writes a line for each node; of siblings the largest first.
     pub(super) fn write(&self, texts: &FrameTexts<'_>, out: &mut dyn Write) -> io::Result<()> {
-        // What is still to be written, the next one last: (node, its text, its depth).
+        // Nodes that are still to be written, the next one last: (node, its text, its depth).
         let mut waiting = vec![(0, ROOT, 0)];
         while let Some((number, text, depth)) = waiting.pop() {
             let node = &self.nodes[number];

@@ -1,7 +1,7 @@
-//! Where a processor's time went, as a pprof file: what `mallow cpu` writes.
+//! CPU profiles as pprof files, which `mallow cpu` writes.
 //!
-//! Each sample keeps its time, thread and process as labels, as other profilers name them, so nothing that was seen is lost. What the
-//! format has no place for stands in a comment.
+//! Each sample has its time, thread and process as labels, named as in other profilers, so nothing is lost. Data
+//! without a field in the format is in a comment.
 
 use super::tables::{Tables, locations};
 use crate::cpu_labels::{self, Beside};
@@ -56,7 +56,7 @@ pub(in crate::export) fn write(
     Ok(Vec::new())
 }
 
-/// The names that Go's profiles and `perf` have for them.
+/// Returns the names that Go's profiles and `perf` use.
 fn type_of(metric: CpuMetric, profile: &CpuProfile) -> (&str, &'static str) {
     match metric {
         CpuMetric::Samples => ("samples", "count"),
@@ -71,7 +71,7 @@ fn type_of(metric: CpuMetric, profile: &CpuProfile) -> (&str, &'static str) {
 
 fn add_samples(tables: &mut Tables, profile: &CpuProfile, columns: &[CpuMetric]) {
     if profile.samples.is_empty() {
-        // Without threads: a process is told by its first one.
+        // Without threads: a process is identified by its first one.
         for site in &profile.sites {
             let at = profile.threads.iter().position(|thread| thread.process == site.process);
             let label = at.map(|at| labels(tables, profile, at)).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! A pprof file's tables: strings, functions, mappings, locations, each without doubles.
+//! A pprof file's tables: strings, functions, mappings, locations, each without duplicates.
 
 use crate::export::layout::{Layout, is_named};
 use crate::import::NO_STACK;
@@ -7,17 +7,17 @@ use mallow_base::{Frame, Language};
 use mallow_stacks::{Address, Location, ModuleId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 
-/// The message in the making.
+/// The message that is being built.
 pub(super) struct Tables {
     pub(super) message: proto::Profile,
     strings: FxHashMap<String, i64>,
-    /// The mapping that stands for each language of scripts.
+    /// The mapping that represents each language of scripts.
     languages: FxHashMap<Language, u64>,
     functions: FxHashMap<(i64, i64), u64>,
 }
 
 impl Tables {
-    /// With the empty string, which comes first.
+    /// Creates tables with the empty string, which comes first.
     pub(super) fn new() -> Tables {
         let mut tables = Tables {
             message: proto::Profile::default(),
@@ -50,7 +50,7 @@ impl Tables {
         proto::ValueType { kind: self.text(kind), unit: self.text(unit) }
     }
 
-    /// One mapping for each module; its id is the module's plus 1.
+    /// Adds one mapping for each module; its id is the module's plus 1.
     fn add_mappings(&mut self, stacks: &Stacks, layout: &Layout) {
         let mut named = vec![false; stacks.modules.len()];
         for location in &stacks.locations {
@@ -58,7 +58,7 @@ impl Tables {
                 named[module.0 as usize] |= is_named(location);
             }
         }
-        // The kernel is no file in which anybody could look for names.
+        // The kernel is not a file in which names could be looked up.
         for (named, module) in named.iter_mut().zip(&stacks.modules) {
             *named |= module.path.starts_with('[');
         }
@@ -81,13 +81,13 @@ impl Tables {
         }
     }
 
-    /// One location for each of the profile's; its id is the location's plus 1.
+    /// Adds one location for each of the profile's; its id is the location's plus 1.
     fn add_locations(&mut self, stacks: &Stacks, layout: &Layout) {
         let modules: FxHashMap<&str, u64> =
             stacks.modules.iter().zip(1..).map(|(module, id)| (module.path.as_str(), id)).collect();
         for (index, location) in stacks.locations.iter().enumerate() {
             let address = layout.address(location);
-            // Without an address the frames still tell the file.
+            // Without an address, the frames still have the file.
             let file = location.frames.last().and_then(|frame| frame.module.as_deref());
             let language = location.frames.last().map_or(Language::Native, |frame| frame.language);
             let mapping_id = match location.address {
@@ -99,7 +99,7 @@ impl Tables {
             let location = proto::Location {
                 id: index as u64 + 1,
                 mapping_id,
-                // Theirs is the call's address, ours the one behind it.
+                // pprof has the call's address, a profile the return address.
                 address: address.map_or(0, |address| address.saturating_sub(1)),
                 line: self.lines_of(location),
             };
@@ -107,7 +107,7 @@ impl Tables {
         }
     }
 
-    /// A mapping that is no file, and says what the frames in it are written in.
+    /// Returns a mapping that is not a file, and says in which language its frames are written.
     fn mapping_of(&mut self, language: Language) -> u64 {
         if let Some(id) = self.languages.get(&language) {
             return *id;
@@ -128,7 +128,7 @@ impl Tables {
     }
 
     fn lines_of(&mut self, location: &Location) -> Vec<proto::Line> {
-        // Where the binary is known, pprof may find the name in it.
+        // If the binary is known, pprof may find the name in it.
         if matches!(location.address, Address::InModule { .. }) && !is_named(location) {
             return Vec::new();
         }
@@ -149,7 +149,7 @@ impl Tables {
         id
     }
 
-    /// The location of sites without a stack: pprof passes over samples that have none.
+    /// Returns the location of sites without a stack: pprof ignores samples that have none.
     pub(super) fn no_stack(&mut self) -> u64 {
         let function_id = self.function(NO_STACK, "");
         let is_it = |location: &&proto::Location| {
@@ -165,7 +165,7 @@ impl Tables {
     }
 }
 
-/// The locations of a stack, innermost first.
+/// Returns the locations of a stack, innermost first.
 pub(super) fn locations(stacks: &Stacks, stack: StackId) -> Vec<u64> {
     stacks.chain(Some(stack)).map(|id| u64::from(stacks.node(id).location.0) + 1).collect()
 }

@@ -1,4 +1,4 @@
-//! Samples of processors for speedscope: a profile for each thread, its samples in the order of time.
+//! CPU samples for speedscope: a profile for each thread, its samples in the order of time.
 
 use super::{Frames, SCHEMA};
 use crate::export::rooted::Rooted;
@@ -40,7 +40,7 @@ pub(in crate::export) fn write(
                 let site = Site { process: thread.process, stack: sample.stack, totals: () };
                 (site, metric.of_site(&sample.totals))
             })
-            // A wait has no processor's time, and a sample is no wait.
+            // A wait has no CPU time, and a sample is not a wait.
             .filter(|(_, weight)| *weight > 0)
             .collect();
         if !samples.is_empty() {

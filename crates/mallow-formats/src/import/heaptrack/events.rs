@@ -78,7 +78,7 @@ impl<S: EventSink> Events<S> {
         let (stack, size, block) = (pair.stack, pair.size, pair.live.pop());
         match block {
             Some(block) => self.free(block, stack, size, is_latest),
-            // Changes no metric; our own export writes such a free so that two events are not adjacent.
+            // Changes no metric; our own export writes such a free between two events that must not be adjacent.
             None if size == 0 => {}
             None => self.free_unmatched(),
         }

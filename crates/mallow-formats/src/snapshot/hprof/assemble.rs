@@ -1,4 +1,4 @@
-//! The snapshot, of what the two readings found.
+//! Builds the snapshot from the results of both passes.
 
 use super::classes::{Number, PRIMITIVES, primitive_array};
 use super::contents::{Coder, Contents, StringObject};
@@ -13,7 +13,7 @@ use mallow_heapsnap::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
-/// Takes everything together.
+/// Combines everything.
 pub(super) fn assemble(
     survey: Survey,
     index: AddressIndex,
@@ -30,7 +30,7 @@ pub(super) fn assemble(
         "objects have",
         "the address of another one: nothing refers to it",
     );
-    // Those that follow from loading are not all.
+    // Roots that follow from loading are not all roots.
     let is_partial = survey.roots.is_empty();
     let roots = roots(&survey, &index, &mut names, &mut warnings);
     drop(index);
@@ -82,7 +82,7 @@ pub(super) fn histogram(survey: &Survey, mut warnings: Vec<String>) -> Histogram
     histogram
 }
 
-/// The graph's class of each number, and the classes. Arrays of primitive types have a class even if it is not in the file.
+/// Returns the graph's class of each number, and the classes. Arrays of primitive types have a class even if it is not in the file.
 fn classes(survey: &Survey, names: &mut Names) -> (Vec<ClassId>, Vec<Class>) {
     let [instance, object_array, primitive_array_kind, class] =
         ["instance", "object array", "primitive array", "class"].map(|kind| KindId(names.intern(kind)));
@@ -133,7 +133,7 @@ fn roots(survey: &Survey, index: &AddressIndex, names: &mut Names, warnings: &mu
     let mut roots: Vec<Root> = sorted.iter().filter_map(root).collect();
     let lost = (sorted.len() - roots.len()) as u64;
     warn(warnings, lost, "root names", "roots name", "an address at which the file has no object");
-    // The JVM never unloads what it loaded itself, and writes roots for some of it.
+    // The JVM never unloads the classes that it loaded itself, and writes roots for some of them.
     let held: FxHashSet<ObjectId> = roots.iter().map(|root| root.object).collect();
     let boot_classes = survey.classes.by_loader(&survey.texts).remove(&0).unwrap_or_default();
     let objects = boot_classes.into_iter().filter_map(|class| index.get(class));
@@ -142,7 +142,7 @@ fn roots(survey: &Survey, index: &AddressIndex, names: &mut Names, warnings: &mu
     roots
 }
 
-/// The sites at which objects were allocated: of each the topmost frame.
+/// Returns the sites at which objects were allocated: of each the topmost frame.
 fn sites(survey: &Survey, names: &mut Names) -> (Vec<u32>, Vec<Site>) {
     if !survey.traces.any() {
         return (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ fn sites(survey: &Survey, names: &mut Names) -> (Vec<u32>, Vec<Site>) {
     (site_of, sites)
 }
 
-/// `com/example/Session.java`: a file's name with its class's package, which is its folder.
+/// Returns `com/example/Session.java`: a file's name with its class's package, which is its folder.
 fn file(survey: &Survey, frame: Frame) -> String {
     let class = survey.classes.of_serial(frame.class_serial).and_then(|class| survey.classes.name(class));
     let class = class.and_then(|class| survey.texts.text(class)).unwrap_or_default();
@@ -250,7 +250,7 @@ fn warn(warnings: &mut Vec<String>, count: u64, one: &str, many: &str, what: &st
     }
 }
 
-/// Which layout the sizes are of.
+/// Returns a note about the layout on which sizes are based.
 fn layout_note(chosen: &Chosen) -> String {
     let Layout { reference_bytes, header_bytes, alignment, .. } = chosen.layout;
     let reason = match chosen.neighbours {
@@ -268,14 +268,14 @@ fn layout_note(chosen: &Chosen) -> String {
     )
 }
 
-/// What the figures rest on.
+/// Returns notes about what the metrics are based on.
 fn notes(chosen: &Chosen, dangling: u64) -> Vec<String> {
     let mut notes = vec![
         layout_note(chosen),
         "Weak, phantom and final references do not retain. Soft ones do: a JVM clears them only when memory runs short.".to_owned(),
         "What no root reaches is not garbage for that reason: a JVM also holds objects by handles that it does not write.".to_owned(),
     ];
-    // A JVM writes no class of its archive that nothing loaded, and refers to them all the same.
+    // A JVM does not write classes of its archive that were never loaded, but refers to them.
     let what =
         "to objects that the file leaves out, such as classes of the JVM's archive that were not loaded";
     warn(&mut notes, dangling, "reference leads", "references lead", what);

@@ -1,42 +1,42 @@
-//! The bytes of a dump, a block at a time: one thread reads and unpacks, another one parses.
+//! The bytes of a dump, one block at a time: one thread reads and decompresses, another one parses.
 //!
-//! A dump may be larger than the memory, and it may be cut while it is read: so it is never held whole and never mapped.
+//! A dump may be larger than memory, and it may be truncated while it is read: so it is never loaded as a whole and never mapped.
 
 use crate::source::Source;
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread;
 
-/// What is read at once.
+/// The number of bytes that are read at once.
 const BLOCK_BYTES: usize = 1 << 20;
-/// How many blocks may wait for the parser.
+/// The maximum number of blocks that wait for the parser.
 const BLOCKS_AHEAD: usize = 2;
-/// The most bytes that can be had in one piece. All fields of the largest class that a JVM takes have fewer.
+/// The maximum size of a piece. All fields of the largest class that a JVM accepts are smaller.
 pub(super) const PIECE_BYTES_MAX: usize = 1 << 19;
 
 /// A stream of bytes.
 pub(super) struct Bytes {
     blocks: Receiver<io::Result<Block>>,
     used: Sender<Vec<u8>>,
-    /// The end of the former block, which ends at [`PIECE_BYTES_MAX`], and behind it the present one.
+    /// The end of the previous block, which ends at [`PIECE_BYTES_MAX`], followed by the present one.
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// What `at` has to be added to for the place in the file.
+    /// Added to `at`, results in the position in the file.
     base: u64,
     failure: Option<String>,
 }
 
-/// A buffer with room in front, and where it ends.
+/// A buffer with room in front, and its end.
 struct Block {
     buffer: Vec<u8>,
     end: usize,
 }
 
-/// Reads what `open` opens and hands it to `parse`.
+/// Reads what `open` opens and passes it to `parse`.
 ///
 /// # Errors
-/// Of `open`, and of `parse`.
+/// Those of `open` and of `parse`.
 pub(super) fn with_bytes<'a, T: Send, E: From<io::Error> + Send>(
     open: &(impl Fn() -> io::Result<Source<'a>> + Sync),
     parse: impl FnOnce(&mut Bytes) -> Result<T, E>,
@@ -47,14 +47,14 @@ pub(super) fn with_bytes<'a, T: Send, E: From<io::Error> + Send>(
         let reader = scope.spawn(move || send_blocks(open()?, &block_sender, &free));
         let mut bytes = Bytes { blocks, used, buffer: Vec::new(), at: 0, end: 0, base: 0, failure: None };
         let parsed = parse(&mut bytes);
-        // The reader ends when nobody takes its blocks.
+        // The reader ends when its receiver is dropped.
         drop(bytes);
         reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         parsed
     })
 }
 
-/// Ends early when nobody listens. A fault in the middle of the file goes to the parser.
+/// Ends early if the receiver is dropped. An error in the middle of the file is passed to the parser.
 fn send_blocks(
     source: Source<'_>,
     blocks: &SyncSender<io::Result<Block>>,
@@ -88,17 +88,17 @@ fn send_blocks(
 }
 
 impl Bytes {
-    /// How many bytes were taken.
+    /// Returns how many bytes were taken.
     pub(super) fn position(&self) -> u64 {
         self.base.wrapping_add(self.at as u64)
     }
 
-    /// Why the file cannot be read to its end.
+    /// Returns why the file cannot be read to its end.
     pub(super) fn failure(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
-    /// The next `len` bytes, at most [`PIECE_BYTES_MAX`]; none if the file ends before.
+    /// Returns the next `len` bytes, at most [`PIECE_BYTES_MAX`]; `None` if the file ends before.
     #[inline]
     pub(super) fn take(&mut self, len: usize) -> Option<&[u8]> {
         if self.end - self.at < len && !self.fill(len) {
@@ -108,12 +108,12 @@ impl Bytes {
         Some(&self.buffer[self.at - len..self.at])
     }
 
-    /// Gives the last byte back, which was just taken.
+    /// Puts the last byte back, which was just taken.
     pub(super) fn untake_one(&mut self) {
         self.at -= 1;
     }
 
-    /// Passes bytes over. Whether there were so many.
+    /// Skips bytes. Returns false if the file ends before.
     #[inline]
     pub(super) fn skip(&mut self, len: u64) -> bool {
         let mut left = len;
@@ -128,7 +128,7 @@ impl Bytes {
         true
     }
 
-    /// Returns whether `len` bytes are there now.
+    /// Reads until `len` bytes are available; returns false if the file ends before.
     #[cold]
     fn fill(&mut self, len: usize) -> bool {
         assert!(len <= PIECE_BYTES_MAX);

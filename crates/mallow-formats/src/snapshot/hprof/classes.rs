@@ -1,6 +1,6 @@
-//! The classes of a dump: which there are, what they are called and what fields their objects have.
+//! The classes of a dump, their names, and the fields of their objects.
 //!
-//! Instances may stand before their classes, so a class has a number from the first time that its id is met.
+//! Instances may come before their classes, so a class gets a number when its id is first seen.
 
 use super::injected::{injected, order, padded};
 use super::layout::{Layout, Occupied};
@@ -9,12 +9,12 @@ use super::texts::Texts;
 use mallow_heapsnap::ObjectId;
 use rustc_hash::FxHashMap;
 
-/// The number of a class, in the order in which ids were met. Those below [`PRIMITIVES`] are the arrays of primitive types.
+/// The number of a class, in the order in which ids were first seen. Those below [`PRIMITIVES`] are the arrays of primitive types.
 pub(super) type Number = u32;
 
 /// One more than the largest code of a type.
 pub(super) const PRIMITIVES: Number = 16;
-/// How many super classes are followed. A class that is its own super class ends nowhere.
+/// The maximum length of a chain of super classes. A damaged class that is its own super class would never end.
 const SUPER_CLASSES_MAX: usize = 256;
 
 /// All classes.
@@ -23,7 +23,7 @@ pub(super) struct Classes {
     numbers: FxHashMap<u64, Number>,
     rows: Vec<Row>,
     dumped: Vec<Dumped>,
-    /// Classes by the serial number that frames name them by.
+    /// Classes by the serial number that frames use.
     serials: FxHashMap<u32, Number>,
 }
 
@@ -32,18 +32,18 @@ struct Row {
     id: u64,
     /// The id of its name, or 0.
     name: u64,
-    /// Its place in `dumped` and 1, or 0.
+    /// Its index in `dumped` plus 1, or 0.
     dumped: u32,
 }
 
-/// What a class's dump says of its objects.
+/// What a class's dump says about its objects.
 #[derive(Clone, Debug)]
 pub(super) struct Dumped {
-    /// The object that the class is.
+    /// The object that represents the class.
     pub(super) object: ObjectId,
     super_class: u64,
     loader: u64,
-    /// Of its objects, as the file says.
+    /// The size of its objects, according to the file.
     pub(super) instance_bytes: u32,
     /// Name and type of its fields, without those of super classes.
     pub(super) fields: Box<[(u64, u8)]>,
@@ -63,7 +63,7 @@ impl Default for Classes {
 }
 
 impl Classes {
-    /// The number of an id, which is a new one if it was not met before.
+    /// Returns the number of an id, a new one if it was not seen before.
     #[inline]
     pub(super) fn number(&mut self, id: u64) -> Number {
         *self.numbers.entry(id).or_insert_with(|| {
@@ -72,7 +72,7 @@ impl Classes {
         })
     }
 
-    /// The number of an id that was met.
+    /// Returns the number of an id that was seen.
     #[inline]
     pub(super) fn find(&self, id: u64) -> Option<Number> {
         self.numbers.get(&id).copied()
@@ -84,7 +84,7 @@ impl Classes {
         self.serials.insert(load.serial, number);
     }
 
-    /// Returns whether the class was not dumped before.
+    /// Adds a class; returns whether it was not dumped before.
     pub(super) fn dump(
         &mut self,
         class: &ClassDump,
@@ -108,7 +108,7 @@ impl Classes {
         true
     }
 
-    /// How many numbers there are.
+    /// Returns the number of classes.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
@@ -117,7 +117,7 @@ impl Classes {
         self.rows[number as usize].id
     }
 
-    /// The id of its name.
+    /// Returns the id of its name.
     pub(super) fn name(&self, number: Number) -> Option<u64> {
         Some(self.rows[number as usize].name).filter(|name| *name != 0)
     }
@@ -130,7 +130,7 @@ impl Classes {
         self.serials.get(&serial).copied()
     }
 
-    /// A class and its super classes, as far as they are dumped.
+    /// Returns a class and its super classes, as far as they are dumped.
     pub(super) fn chain(&self, number: Number) -> impl Iterator<Item = (Number, &Dumped)> {
         let step =
             |(_, dumped): &(Number, &Dumped)| self.find(dumped.super_class).and_then(|above| self.row(above));
@@ -141,7 +141,7 @@ impl Classes {
         self.dumped(number).map(|dumped| (number, dumped))
     }
 
-    /// What the fields of each class occupy; none for those whose chain is not known to its end.
+    /// Returns what the fields of each class occupy; `None` if its chain is incomplete.
     pub(super) fn occupied(&self, layout: &Layout, texts: &Texts) -> Vec<Option<Occupied>> {
         let mut known: Vec<Option<Occupied>> = vec![None; self.len()];
         for number in PRIMITIVES..self.len() as Number {
@@ -171,7 +171,7 @@ impl Classes {
         known
     }
 
-    /// How many bytes the static fields of a class have within its object: references first, then the others by size. No gap is filled.
+    /// Returns how many bytes the static fields of a class occupy within its object: references first, then the others by size. No gap is filled.
     pub(super) fn static_bytes(&self, dumped: &Dumped, layout: &Layout) -> u64 {
         let mut sizes: Vec<u64> = Vec::new();
         let mut end = 0;
@@ -185,7 +185,7 @@ impl Classes {
         layout.aligned(sizes.into_iter().fold(end, |end, bytes| end.next_multiple_of(bytes) + bytes))
     }
 
-    /// The ids of the classes that each loader defined; 0 is that of the JVM itself. They live as long as it does; hidden classes do not.
+    /// Returns the ids of the classes that each loader defined; 0 is the JVM's own loader. They live as long as the loader; hidden classes do not.
     pub(super) fn by_loader(&self, texts: &Texts) -> FxHashMap<u64, Vec<u64>> {
         let mut classes: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
         for number in PRIMITIVES..self.len() as Number {
@@ -199,8 +199,8 @@ impl Classes {
     }
 }
 
-/// `java.lang.String` of `java/lang/String`, `int[][]` of `[[I`, `Main$$Lambda$1/0x08` of `Main$$Lambda$1+0x08`: as `jcmd` and Java's
-/// source spell it.
+/// Converts `java/lang/String` to `java.lang.String`, `[[I` to `int[][]`, `Main$$Lambda$1+0x08` to
+/// `Main$$Lambda$1/0x08`: the spelling of `jcmd` and of Java's source.
 pub(super) fn readable(name: &str) -> String {
     let element = name.trim_start_matches('[');
     let dimensions = name.len() - element.len();
@@ -226,7 +226,7 @@ fn class(name: &str) -> String {
     }
 }
 
-/// The name of a hidden class is followed by an address, which older JVMs write behind a slash.
+/// Splits the name of a hidden class from the address after it, which older JVMs write after a slash.
 fn hidden(name: &str) -> Option<(&str, &str)> {
     let is_address = |text: &str| {
         let digits = text.strip_prefix("0x").unwrap_or(text);
@@ -236,7 +236,7 @@ fn hidden(name: &str) -> Option<(&str, &str)> {
     name.rsplit_once('+').or_else(|| name.rsplit_once('/')).filter(|(_, address)| is_address(address))
 }
 
-/// What arrays of a primitive type are called.
+/// Returns the name of arrays of a primitive type.
 pub(super) fn primitive_array(kind: u8) -> &'static str {
     match kind {
         4 => "boolean[]",

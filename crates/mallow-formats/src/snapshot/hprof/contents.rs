@@ -1,25 +1,26 @@
-//! Which strings have equal contents.
+//! Finds strings with equal contents.
 //!
-//! A string's characters lie in an array of their own, before or behind it in the file. So each array of bytes and characters gets the number of
-//! its contents while it is read, by a hash of 64 bits; what occurs twice is kept as far as it is shown. Strings are counted when all arrays are known.
-//! Of ten million different contents two have one hash with a probability of 3 in a million.
+//! A string's characters are in a separate array, before or after it in the file. So each array of bytes and
+//! characters gets a number for its contents while it is read, by a 64-bit hash; of contents that occur twice, the
+//! part that is shown is stored. Strings are counted when all arrays are known. Among ten million different contents,
+//! the probability that two have the same hash is 3 in a million.
 
 use super::records::{BYTE, CHAR};
 use mallow_heapsnap::{DuplicateString, DuplicateStrings, ObjectId, TEXT_CHARS_MAX};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::Hasher;
 
-/// How many bytes of a content are kept: what is shown of it in UTF-16, and one character that tells that there is more.
+/// The number of bytes of a content that are stored: what is shown of it in UTF-16, and one more character, which shows that there is more.
 const KEPT_BYTES: usize = 2 * (TEXT_CHARS_MAX + 1);
-/// The content that is not known.
+/// An unknown content.
 const UNKNOWN: u32 = u32::MAX;
 
-/// The characters of a string.
+/// The encoding of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coder {
-    /// A byte each.
+    /// One byte each.
     Latin1,
-    /// Two bytes each; in memory's order where they are bytes.
+    /// Two bytes each; in memory order if they are bytes.
     Utf16,
     /// As the type of the array says.
     ByArray,
@@ -27,24 +28,24 @@ pub(super) enum Coder {
     Part,
 }
 
-/// What arrays hold that may belong to strings.
+/// The contents of arrays that may belong to strings.
 #[derive(Default)]
 pub(super) struct Contents {
-    /// From a hash to a number.
+    /// The number of each hash.
     numbers: FxHashMap<u64, u32>,
-    /// The place of its text and 1, if it occurred again.
+    /// The index of its text plus 1, if it occurred again.
     kept: Vec<u32>,
     texts: Vec<Text>,
-    /// A bit for each object: it is one of the arrays.
+    /// A bit for each object: whether it is one of the arrays.
     arrays: Vec<u64>,
-    /// What each of them holds.
+    /// The content of each of them.
     of_arrays: Vec<u32>,
     /// Of the array that is being read.
     hash: FxHasher,
     beginning: Vec<u8>,
 }
 
-/// How an array begins that occurs again.
+/// The beginning of an array whose content occurs again.
 #[derive(Debug)]
 struct Text {
     beginning: Box<[u8]>,
@@ -57,21 +58,21 @@ struct Text {
 pub(super) struct StringObject {
     pub(super) bytes: u64,
     pub(super) coder: Coder,
-    /// The array; none for a string without one.
+    /// The array; `None` for a string without one.
     pub(super) value: Option<(ObjectId, u64)>,
 }
 
-/// The strings of one content.
+/// The strings with the same content.
 #[derive(Clone, Copy, Debug, Default)]
 struct Strings {
     strings: u64,
     bytes: u64,
-    /// Of one string with one array.
+    /// The size of one string with one array.
     one_bytes: u64,
 }
 
 impl Contents {
-    /// Elements of an array of bytes or characters.
+    /// Adds elements of an array of bytes or characters.
     pub(super) fn elements(&mut self, first: u32, bytes: &[u8]) {
         if first == 0 {
             self.hash = FxHasher::default();
@@ -81,7 +82,7 @@ impl Contents {
         self.hash.write(bytes);
     }
 
-    /// The array is complete.
+    /// Completes an array.
     pub(super) fn array(&mut self, object: ObjectId, kind: u8, len: u32) {
         if len == 0 {
             self.elements(0, &[]);
@@ -99,7 +100,7 @@ impl Contents {
         self.push(object, number);
     }
 
-    /// An array whose contents the file leaves out.
+    /// Adds an array whose contents the file leaves out.
     pub(super) fn push_unknown(&mut self, object: ObjectId) {
         self.push(object, UNKNOWN);
     }
@@ -113,12 +114,13 @@ impl Contents {
         self.of_arrays.push(content);
     }
 
-    /// Counts the strings. Those that share one array waste next to nothing: of them only what occurs in another array, too, is told.
+    /// Counts the strings. Strings that share one array waste next to nothing, so they are reported only if their
+    /// content also occurs in another array.
     pub(super) fn duplicates(mut self, strings: impl Iterator<Item = StringObject>) -> DuplicateStrings {
         self.numbers = FxHashMap::default();
         let ranks = self.ranks();
         let mut uncompared = 0;
-        // Bytes of one kind and the other.
+        // Bytes of either kind.
         let mut sums = vec![Strings::default(); 2 * self.texts.len()];
         let mut is_counted = vec![false; self.of_arrays.len()];
         for string in strings {
@@ -147,7 +149,7 @@ impl Contents {
         DuplicateStrings::new(values, uncompared)
     }
 
-    /// How many arrays there are before each word of bits.
+    /// Returns how many arrays there are before each word of bits.
     fn ranks(&self) -> Vec<u32> {
         let before = |sum: &mut u32, word: &u64| {
             let before = *sum;
@@ -181,7 +183,7 @@ impl Text {
         if self.kind == BYTE && !is_utf16 {
             return self.beginning.iter().map(|byte| char::from(*byte)).collect();
         }
-        // Bytes are as they lie in memory, and machines that run a JVM are little-endian.
+        // Bytes are in memory order, and machines that run a JVM are little-endian.
         let unit = |bytes: &[u8]| match (self.kind, bytes) {
             (CHAR, [high, low]) => u16::from_be_bytes([*high, *low]),
             (_, [low, high]) => u16::from_le_bytes([*low, *high]),

@@ -1,19 +1,19 @@
-//! What is wrong with a dump: how often, and where first.
+//! Counts the kinds of damage in a dump, with the position of the first.
 
 use std::collections::BTreeMap;
 
-/// A way in which a dump is damaged.
+/// A kind of damage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fault {
-    /// A top-level record of an unknown tag.
+    /// A top-level record with an unknown tag.
     UnknownRecord,
-    /// A name that is longer than any that a JVM takes.
+    /// A name that is longer than a JVM allows.
     LongText,
-    /// A segment without a length, or with one that cannot be.
+    /// A segment without a length, or with an impossible one.
     Endless,
     /// A sub-record that is longer than the rest of its segment.
     Overrun,
-    /// A sub-record of an unknown tag or with an unknown type.
+    /// A sub-record with an unknown tag or an unknown type.
     UnknownSubRecord,
     /// An instance with more fields than a class can have.
     WideInstance,
@@ -29,19 +29,19 @@ pub(super) struct Faults {
 }
 
 impl Faults {
-    /// Counts a fault at a byte of the file.
+    /// Counts a fault at a position of the file.
     pub(super) fn add(&mut self, fault: Fault, at: u64) {
         self.counts.entry(fault).or_insert((0, at)).0 += 1;
     }
 
-    /// From a byte on the file cannot be read.
+    /// From this position on the file cannot be read.
     pub(super) fn unreadable(&mut self, at: u64, reason: &str) {
         self.unreadable = Some(format!(
             "From byte {at} on the file cannot be read ({reason}): what stands before is shown."
         ));
     }
 
-    /// A sentence for each.
+    /// Returns a sentence for each.
     pub(super) fn sentences(&self) -> Vec<String> {
         let mut sentences: Vec<String> =
             self.counts.iter().map(|(fault, (count, first))| sentence(*fault, *count, *first)).collect();

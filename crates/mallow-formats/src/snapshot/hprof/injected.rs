@@ -1,25 +1,26 @@
-//! What HotSpot does with some of its own classes, and no dump tells: fields that it adds (`javaClasses.hpp`), the annotation `@Contended`, and
-//! classes whose fields it knew by their places (`classFileParser.cpp`, before JDK 15).
+//! Special treatment of HotSpot's own classes that is not in a dump: fields that it adds (`javaClasses.hpp`), the
+//! annotation `@Contended`, and classes whose fields it accessed by fixed offsets (`classFileParser.cpp`, before JDK
+//! 15).
 //!
-//! They are those of JDK 8 to 25. Where a version has others, and none of its fields tells, an object comes out some bytes off.
+//! This is that of JDK 8 to 25. If a version has other fields, and none of its named fields shows it, the size of an object is some bytes off.
 
 use super::layout::{Layout, Occupied, Order};
 use super::records::{BYTE, CHAR, INT, LONG, OBJECT};
 
-/// What stands before and behind fields that two processors must not share a cache line for.
+/// The padding before and after fields that must not share a cache line with others.
 const CONTENDED_BYTES: u32 = 128;
 
-/// In which versions a class has fields that no dump names, by a field that it does.
+/// The versions in which a class has fields that no dump names, recognised by a field that it does name.
 #[derive(Clone, Copy)]
 enum When {
     Always,
-    /// In versions in which the class has this field, too.
+    /// In versions in which the class has this field.
     With(&'static [u8]),
-    /// In versions in which it has not.
+    /// In versions in which it does not.
     Without(&'static [u8]),
 }
 
-/// Class and types. `LONG` stands for an address of the machine, too.
+/// Class and types. `LONG` also represents a machine address.
 const FIELDS: [(&[u8], When, &[u8]); 8] = [
     (b"java/lang/Class", When::Always, &[LONG, LONG, INT, INT, OBJECT, OBJECT, OBJECT]),
     (b"java/lang/ClassLoader", When::Always, &[LONG]),
@@ -30,7 +31,7 @@ const FIELDS: [(&[u8], When, &[u8]); 8] = [
     (b"java/lang/invoke/ResolvedMethodName", When::Without(b"vmholder"), &[OBJECT]),
     (b"java/lang/invoke/MethodHandleNatives$CallSiteContext", When::Always, &[LONG, LONG]),
 ];
-/// Threads have it since JDK 19, which made them small.
+/// A field of threads since JDK 19, which made them smaller.
 const HOLDER: &[u8] = b"holder";
 /// Classes with contended fields.
 const CONTENDED: [(&[u8], When); 3] = [
@@ -38,7 +39,7 @@ const CONTENDED: [(&[u8], When); 3] = [
     (b"java/util/concurrent/atomic/Striped64$Cell", When::Always),
     (b"java/util/concurrent/ConcurrentHashMap$CounterCell", When::Always),
 ];
-/// Of these and of the boxes of numbers, references stood first.
+/// In these classes and in the boxes of numbers, references came first.
 const REFERENCES_FIRST: [&[u8]; 8] = [
     b"java/lang/AssertionStatusDirectives",
     b"java/lang/Class",
@@ -50,7 +51,7 @@ const REFERENCES_FIRST: [&[u8]; 8] = [
     b"java/lang/ref/SoftReference",
 ];
 
-/// In which order the fields of a class stand. A box has but one field, so that it has none.
+/// Returns the order of the fields of a class. A box has only one field, so its order does not matter.
 pub(super) fn order(class: Option<&[u8]>) -> Order {
     match REFERENCES_FIRST.iter().any(|name| Some(*name) == class) {
         true => Order::ReferencesFirst,
@@ -68,13 +69,13 @@ impl When {
     }
 }
 
-/// The types that are added to the fields of a class.
+/// Returns the types that are added to the fields of a class.
 pub(super) fn injected(class: Option<&[u8]>, has_field: impl Fn(&[u8]) -> bool) -> impl Iterator<Item = u8> {
     let rows = FIELDS.iter().filter(move |(name, when, _)| Some(*name) == class && when.applies(&has_field));
     rows.flat_map(|(_, _, types)| types.iter().copied())
 }
 
-/// What is occupied with what keeps contended fields of a class apart.
+/// Returns what is occupied, including the padding of contended fields of a class.
 pub(super) fn padded(
     class: Option<&[u8]>,
     has_field: impl Fn(&[u8]) -> bool,

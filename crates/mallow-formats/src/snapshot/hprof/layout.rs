@@ -1,28 +1,28 @@
-//! How many bytes an object has in the JVM's memory. The file says how many its fields have in the file.
+//! Computes how many bytes an object has in the JVM's memory. The file only says how many bytes its fields have in the file.
 //!
-//! That depends on options which the file does not name: whether references and class pointers are compressed, how objects are aligned; and on the
-//! JVM's version: from JDK 15 on a class's fields fill the gaps that its super classes left (`FieldLayoutBuilder` of HotSpot,
-//! before that `ClassFileParser::layout_fields`). So every layout that occurs is tried on objects that lie side by side: with the right one
-//! most of them end where the next one begins.
+//! That depends on options which are not in the file: whether references and class pointers are compressed, how
+//! objects are aligned; and on the JVM's version: from JDK 15 on a class's fields fill the gaps that its super
+//! classes left (`FieldLayoutBuilder` of HotSpot, before that `ClassFileParser::layout_fields`). So every layout that
+//! occurs is tried on objects that are adjacent: with the right one, most of them end where the next one begins.
 
 use super::records::{OBJECT, type_bytes};
 
-/// How a JVM lays out objects.
+/// A layout of objects in a JVM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
-    /// Of a reference.
+    /// The size of a reference.
     pub(super) reference_bytes: u32,
-    /// Before the first field.
+    /// The size of the header, before the first field.
     pub(super) header_bytes: u32,
-    /// Before the first element.
+    /// The size of the header of an array, before the first element.
     pub(super) array_header_bytes: u32,
     /// Whether fields fill gaps of super classes.
     pub(super) fills_gaps: bool,
-    /// An object's bytes are a multiple of it.
+    /// The size of an object is a multiple of this.
     pub(super) alignment: u32,
 }
 
-/// In which order the fields of a class stood before JDK 15.
+/// The order of the fields of a class before JDK 15.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     /// The largest first, and references last.
@@ -31,7 +31,7 @@ pub(super) enum Order {
     ReferencesFirst,
 }
 
-/// Reference, header, array header, fills gaps: of 64-bit JVMs, the most frequent first.
+/// Reference, header, array header, fills gaps: the layouts of 64-bit JVMs, the most frequent first.
 const LAYOUTS_64: [(u32, u32, u32, bool); 10] = [
     (4, 12, 16, true),
     (4, 12, 16, false),
@@ -43,27 +43,27 @@ const LAYOUTS_64: [(u32, u32, u32, bool); 10] = [
     // Compact headers, from JDK 24 on.
     (4, 8, 12, true),
     (8, 8, 12, true),
-    // Elements behind an odd header, from JDK 23 on.
+    // Elements after an odd header, from JDK 23 on.
     (8, 16, 20, true),
 ];
-/// Of 32-bit JVMs.
+/// The layouts of 32-bit JVMs.
 const LAYOUTS_32: [(u32, u32, u32, bool); 2] = [(4, 8, 12, false), (4, 8, 12, true)];
-/// Below it addresses fit into 32 bits when they are divided by 8.
+/// Addresses below this fit into 32 bits if they are divided by 8.
 const COMPRESSED_SPAN: u64 = 32 << 30;
 
-/// No object has more. Only a made-up file names so many fields.
+/// The maximum size of an object's fields. Only a malicious file names so many fields.
 const FIELD_BYTES_MAX: u32 = 1 << 30;
 
 /// What the fields of a class and its super classes occupy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Occupied {
     end: u32,
-    /// Where each gap begins and how long it is.
+    /// The start and the length of each gap.
     gaps: Vec<(u32, u32)>,
 }
 
 impl Layout {
-    /// All layouts of JVMs with such ids, the one that is taken without neighbours first.
+    /// Returns all layouts of JVMs with ids of this size; the first is the default if there are no adjacent objects.
     pub(super) fn all(id_bytes: usize, first: u64, last: u64, alignment: u32) -> Vec<Layout> {
         let of = |(reference_bytes, header_bytes, array_header_bytes, fills_gaps)| Layout {
             reference_bytes,
@@ -75,18 +75,18 @@ impl Layout {
         if id_bytes == 4 {
             return LAYOUTS_32.into_iter().map(of).collect();
         }
-        // Compressed references count from the heap's first byte at the earliest.
+        // The base of compressed references is not before the heap's first byte.
         let fits = last.saturating_sub(first) < COMPRESSED_SPAN * u64::from(alignment / 8);
         let fitting = |layout: &Layout| layout.reference_bytes == 8 || fits;
         LAYOUTS_64.into_iter().map(of).filter(fitting).collect()
     }
 
-    /// What an object without fields occupies.
+    /// Returns what an object without fields occupies.
     pub(super) fn empty(&self) -> Occupied {
         Occupied { end: self.header_bytes, gaps: Vec::new() }
     }
 
-    /// What is occupied with the fields of one more class, by their types.
+    /// Returns what is occupied with the fields of one more class, by their types.
     pub(super) fn with_fields(
         &self,
         mut below: Occupied,
@@ -123,7 +123,7 @@ impl Layout {
         }
     }
 
-    /// The older rule: fields stand behind those of the super class; smaller ones may fill the one gap before the longs.
+    /// Applies the older rule: fields come after those of the super class; smaller ones may fill the one gap before the longs.
     fn without_gaps(&self, below: Occupied, sorted: &[u32], references: u32) -> Occupied {
         let mut end = below.end.next_multiple_of(self.reference_bytes);
         let of = |bytes: u32| sorted.iter().filter(|other| **other == bytes).count() as u32;
@@ -147,30 +147,30 @@ impl Layout {
         Occupied { end, gaps: Vec::new() }
     }
 
-    /// The bytes of an object whose fields end so.
+    /// Returns the size of an object with these fields.
     pub(super) fn instance_bytes(&self, occupied: &Occupied) -> u64 {
         self.aligned(occupied.end.into())
     }
 
-    /// The bytes of an array.
+    /// Returns the size of an array.
     pub(super) fn array_bytes(&self, element_bytes: u32, len: u32) -> u64 {
         let header = self.array_header_bytes.next_multiple_of(element_bytes.max(1));
         self.aligned(u64::from(header) + u64::from(element_bytes) * u64::from(len))
     }
 
-    /// Rounded up to the alignment of objects.
+    /// Rounds up to the alignment of objects.
     pub(super) fn aligned(&self, bytes: u64) -> u64 {
         bytes.next_multiple_of(self.alignment.into())
     }
 }
 
 impl Occupied {
-    /// With so many bytes behind it, and no gap that a field may fill.
+    /// Adds bytes at the end, and leaves no gap that a field may fill.
     pub(super) fn padded(&self, bytes: u32) -> Occupied {
         Occupied { end: self.end.next_multiple_of(8) + bytes, gaps: Vec::new() }
     }
 
-    /// Puts a field into the smallest gap that it fits into, the last one of those that are equal; or behind everything.
+    /// Puts a field into the smallest gap that it fits into, the last one of equal ones; or at the end.
     fn place(&mut self, bytes: u32) {
         let fitting = |(start, len): (u32, u32)| start.next_multiple_of(bytes) + bytes <= start + len;
         let best =
@@ -211,7 +211,7 @@ mod tests {
         let bytes = |layout: Layout, order| {
             layout.instance_bytes(&layout.with_fields(layout.empty(), types.into_iter(), order))
         };
-        // References from 12 to 20, the long from 24 to 32, and the boolean behind it, which could have stood before the long.
+        // References from 12 to 20, the long from 24 to 32, and the boolean after it, which could have been before the long.
         assert_eq!(bytes(layouts[1], Order::BySize), 32);
         assert_eq!(bytes(layouts[1], Order::ReferencesFirst), 40);
         // Since JDK 15 there is no such class.
@@ -222,7 +222,7 @@ mod tests {
     fn fields_fill_gaps() {
         let layouts = Layout::all(8, 0, 1 << 20, 8);
         let (new, old) = (layouts[0], layouts[1]);
-        // The int stands between the header and the long.
+        // The int is between the header and the long.
         assert_eq!((bytes(new, &[&[LONG, INT]]), bytes(old, &[&[LONG, INT]])), (24, 24));
         // A super class leaves four bytes before its long, and three behind its boolean.
         assert_eq!((bytes(new, &[&[LONG], &[INT]]), bytes(old, &[&[LONG], &[INT]])), (24, 32));

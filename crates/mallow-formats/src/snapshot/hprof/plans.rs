@@ -1,6 +1,6 @@
-//! Where in an object's fields the references stand: a plan for each class, made when its first object is read.
+//! The positions of the references among an object's fields: a plan for each class, made when its first object is read.
 //!
-//! The fields of a class come first in the file, those of its super classes behind them.
+//! The fields of a class come first in the file, followed by those of its super classes.
 
 use super::classes::{Classes, Number};
 use super::records::{INT, OBJECT, type_bytes};
@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 /// How to read an object of a class.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
-    /// What all fields have together in the file, or those that the plan was made for.
+    /// The size of all fields in the file, or of those that the plan was made for.
     pub(super) field_bytes: usize,
     /// Whether the class has more fields than the plan was made for.
     pub(super) is_cut: bool,
@@ -22,22 +22,22 @@ pub(super) struct Plan {
     pub(super) string: Option<StringFields>,
 }
 
-/// A field that refers.
+/// A field with a reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reference {
-    /// Where it stands.
+    /// Its position.
     pub(super) at: usize,
-    /// As [`GraphParts::packed_label`] has it.
+    /// In the format of [`GraphParts::packed_label`].
     pub(super) label: u32,
     pub(super) holds: bool,
 }
 
-/// What `java.lang.String` has beside its characters.
+/// The fields of `java.lang.String` in addition to its characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StringFields {
-    /// Where the byte stands that tells bytes from UTF-16, from JDK 9 on.
+    /// The position of the byte that distinguishes bytes from UTF-16, from JDK 9 on.
     pub(super) coder: Option<usize>,
-    /// The characters may be a part of an array: in JDK 6.
+    /// Whether the characters may be a part of an array: in JDK 6.
     pub(super) is_part: bool,
 }
 
@@ -56,18 +56,18 @@ impl<'a> Planner<'a> {
         Planner { classes, texts, used: UsedNames::default(), names, id_bytes }
     }
 
-    /// The classes that each loader defined.
+    /// Returns the classes that each loader defined.
     pub(super) fn by_loader(&self) -> FxHashMap<u64, Vec<u64>> {
         self.classes.by_loader(self.texts)
     }
 
-    /// The label of a field.
+    /// Returns the label of a field.
     pub(super) fn label(&mut self, name: u64) -> u32 {
         let name = self.used.name(name, self.texts, &mut self.names);
         GraphParts::packed_label(Some(EdgeLabel::Name(name)))
     }
 
-    /// The plan of a class whose objects have so many bytes of fields: what a class names beyond is not paid for by the file.
+    /// Returns the plan of a class for objects with this size of fields: the plan must not be larger than the file justifies.
     pub(super) fn plan(&mut self, number: Number, bytes_max: usize) -> Plan {
         let class_name = |number| self.classes.name(number).and_then(|name| self.texts.bytes(name));
         let is_string = class_name(number) == Some(b"java/lang/String");

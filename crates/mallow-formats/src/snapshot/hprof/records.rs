@@ -1,16 +1,17 @@
-//! The records of a dump, told one by one to a [`Visitor`]: top-level records and, in heap dump segments, sub-records.
+//! Parses the records of a dump and passes them one by one to a [`Visitor`]: top-level records and, in heap dump segments, sub-records.
 //!
-//! Format: OpenJDK's `heapDumper.cpp` and the "HPROF binary format" of its header comment; Android's tags of ART's `hprof.cc`. Everything is big-endian.
+//! Format: OpenJDK's `heapDumper.cpp` and the "HPROF binary format" of its header comment; Android's tags in ART's
+//! `hprof.cc`. Everything is big-endian.
 //!
-//! What is damaged is passed over as far as lengths allow, and counted as a [`Fault`].
+//! Damaged records are skipped as far as lengths allow, and counted as a [`Fault`].
 
 use super::blocks::{Bytes, PIECE_BYTES_MAX};
 use super::faults::{Fault, Faults};
 use crate::{Format, ImportError, Position};
 
-/// What is done with the records. Ids are as wide as the file has them.
+/// Receives the records. Ids are as wide as in the file.
 pub(super) trait Visitor {
-    /// Whether the contents of instances and arrays are told.
+    /// Whether it needs the contents of instances and arrays.
     const CONTENTS: bool;
 
     fn text(&mut self, _id: u64, _text: &[u8]) {}
@@ -20,21 +21,21 @@ pub(super) trait Visitor {
     fn root(&mut self, _tag: u8, _object: u64) {}
     fn class(&mut self, _class: &ClassDump) {}
     fn instance(&mut self, _instance: Instance, _fields: &[u8]) {}
-    /// Elements of an array that is told when all of them are: `bytes` begin with element `first`.
+    /// Elements of an array; the array itself follows when all of them are known: `bytes` begin with element `first`.
     fn elements(&mut self, _kind: ArrayKind, _first: u32, _bytes: &[u8]) {}
     fn array(&mut self, _array: Array) {}
 }
 
-/// What is known of a file by its first bytes.
+/// The header of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     /// 4 or 8.
     pub(super) id_bytes: usize,
-    /// Version 1.0.3: Android writes no other, and nobody else writes it.
+    /// Version 1.0.3, which only Android writes.
     pub(super) is_android: bool,
 }
 
-/// A class was loaded; may be told twice.
+/// A class was loaded; it may be passed twice.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LoadClass {
     pub(super) serial: u32,
@@ -50,7 +51,7 @@ pub(super) struct Frame {
     pub(super) line: i32,
 }
 
-/// A class with its static fields and what fields its instances have.
+/// A class with its static fields and the fields of its instances.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ClassDump {
     pub(super) id: u64,
@@ -66,13 +67,13 @@ pub(super) struct ClassDump {
     pub(super) fields: Vec<(u64, u8)>,
 }
 
-/// An object that is no array.
+/// An object that is not an array.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Instance {
     pub(super) id: u64,
     pub(super) trace: u32,
     pub(super) class: u64,
-    /// How many bytes its fields have in the file.
+    /// The size of its fields in the file.
     pub(super) field_bytes: u32,
 }
 
@@ -85,7 +86,7 @@ pub(super) struct Array {
     pub(super) len: u32,
 }
 
-/// What an array holds.
+/// The contents of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrayKind {
     /// References; the id of the array's class.
@@ -104,7 +105,7 @@ pub(super) const BYTE: u8 = 8;
 pub(super) const INT: u8 = 10;
 pub(super) const LONG: u8 = 11;
 
-/// How many bytes a value of a type has.
+/// Returns the size of a value of a type.
 pub(super) fn type_bytes(kind: u8, id_bytes: usize) -> Option<usize> {
     Some(match kind {
         OBJECT => id_bytes,
@@ -116,13 +117,13 @@ pub(super) fn type_bytes(kind: u8, id_bytes: usize) -> Option<usize> {
     })
 }
 
-/// Why a segment is not read further.
+/// Why a segment cannot be read further.
 enum Stop {
     /// The file ends.
     Truncated,
-    /// A sub-record is longer than what is left of its segment.
+    /// A sub-record is longer than the rest of its segment.
     Overrun,
-    /// Nobody knows how long such a sub-record is.
+    /// The length of such a sub-record is unknown.
     Unknown(u8),
 }
 
@@ -132,19 +133,19 @@ struct Parser<'b, V> {
     visitor: &'b mut V,
     faults: &'b mut Faults,
     id_bytes: usize,
-    /// Where the present segment begins.
+    /// The start of the present segment.
     segment_start: u64,
-    /// Where it ends: at the file's end if its length is unknown.
+    /// Its end: the file's end if its length is unknown.
     segment_end: u64,
     /// Whether its length may have lost its upper bits.
     is_one_dump: bool,
     class: ClassDump,
 }
 
-/// Reads the header.
+/// Parses the header.
 ///
 /// # Errors
-/// When it is cut, or the file's ids have a width that no JVM writes.
+/// If it is truncated, or the file's ids have a width that no JVM writes.
 pub(super) fn header(bytes: &mut Bytes) -> Result<Header, ImportError> {
     const MAGIC_BYTES: usize = "JAVA PROFILE 1.0.2\0".len();
     let cut = |expected: &str| ImportError::Damaged {
@@ -167,7 +168,7 @@ pub(super) fn header(bytes: &mut Bytes) -> Result<Header, ImportError> {
     Ok(Header { id_bytes: id_bytes as usize, is_android })
 }
 
-/// Reads all records behind the header.
+/// Parses all records after the header.
 pub(super) fn records<V: Visitor>(bytes: &mut Bytes, header: Header, visitor: &mut V, faults: &mut Faults) {
     let mut parser = Parser {
         bytes,
@@ -193,7 +194,7 @@ pub(super) fn records<V: Visitor>(bytes: &mut Bytes, header: Header, visitor: &m
     }
 }
 
-/// A big-endian number.
+/// Parses a big-endian number.
 #[inline]
 pub(super) fn number(bytes: &[u8]) -> u64 {
     match *bytes {
@@ -204,7 +205,7 @@ pub(super) fn number(bytes: &[u8]) -> u64 {
 }
 
 impl<V: Visitor> Parser<'_, V> {
-    /// Reads a record. None if the file ends before its end, false if nothing can be read behind it.
+    /// Parses a record. Returns `None` if the file ends within it, false if nothing can be read after it.
     fn record(&mut self) -> Option<bool> {
         let start = self.bytes.position();
         let head = self.bytes.take(9)?;
@@ -266,10 +267,10 @@ impl<V: Visitor> Parser<'_, V> {
         }
     }
 
-    /// Reads the sub-records of a segment.
+    /// Parses the sub-records of a segment.
     fn segment(&mut self, is_empty: bool) -> Option<bool> {
         if is_empty {
-            // The writer died before it filled the length in, or there is nothing.
+            // The writer died before it filled the length in, or the segment is empty.
             let Some(next) = self.bytes.take(1).map(|next| next[0]) else { return Some(true) };
             self.bytes.untake_one();
             if matches!(next, 0x1c | 0x2c) {
@@ -311,14 +312,14 @@ impl<V: Visitor> Parser<'_, V> {
         self.segment_end = u64::MAX;
     }
 
-    /// Returns whether the segment goes on for so many bytes.
+    /// Checks that the segment has this number of bytes left.
     #[inline]
     fn room(&mut self, len: u64) -> Result<(), Stop> {
         if self.segment_end - self.bytes.position() >= len {
             return Ok(());
         }
         if self.is_one_dump {
-            // Its length has 32 bits, and a dump above 4 GiB in one record has more bytes.
+            // Its length has 32 bits, and a dump above 4 GiB in one record is longer.
             self.end_later();
             return Ok(());
         }
@@ -342,7 +343,7 @@ impl<V: Visitor> Parser<'_, V> {
             _ => {
                 let len = root_bytes(tag, ids).ok_or(Stop::Unknown(tag))?;
                 let object = number(&self.take(len)?[..ids]);
-                // Android tells of what is unreachable like of a root.
+                // Android writes unreachable objects in the format of a root.
                 if tag != 0x90 {
                     self.visitor.root(tag, object);
                 }
@@ -442,7 +443,7 @@ impl<V: Visitor> Parser<'_, V> {
         };
         class.statics.clear();
         class.fields.clear();
-        // The constant pool: a number and a value; nobody writes any.
+        // The constant pool: a number and a value; no known JVM writes any.
         for _ in 0..self.count()? {
             let kind = self.take(3)?[2];
             self.value(kind)?;
@@ -477,7 +478,7 @@ impl<V: Visitor> Parser<'_, V> {
     }
 }
 
-/// How many bytes stand behind the tag of a root.
+/// Returns how many bytes follow the tag of a root.
 fn root_bytes(tag: u8, ids: usize) -> Option<usize> {
     Some(match tag {
         0x05 | 0x07 | 0x89..=0x8d | 0x90 | 0xff => ids,
@@ -488,7 +489,7 @@ fn root_bytes(tag: u8, ids: usize) -> Option<usize> {
     })
 }
 
-/// What a root is called.
+/// Returns the name of a root.
 pub(super) fn root_name(tag: u8) -> &'static str {
     match tag {
         0x01 => "JNI global",

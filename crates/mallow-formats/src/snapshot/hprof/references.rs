@@ -1,7 +1,7 @@
-//! The second reading of a dump: what refers to what, and what strings hold.
+//! The second pass over a dump: the references, and the contents of strings.
 //!
-//! One thread reads the file, a second one takes references out of objects, a third one looks up what lies at their addresses: that is most of the
-//! work, as each look-up misses the processor's caches.
+//! One thread reads the file, a second one extracts references from objects, a third one looks up the objects at
+//! their addresses. The last is most of the work, since each look-up misses the processor's caches.
 
 use super::classes::Classes;
 use super::contents::{Coder, Contents};
@@ -11,14 +11,14 @@ use mallow_heapsnap::{AddressIndex, EdgeLabel, GraphParts, ObjectId};
 use rustc_hash::FxHashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
-/// How many references are handed over at once.
+/// The number of references that are passed on at once.
 const BATCH_LEN: usize = 1 << 14;
 
-/// References of objects, one object behind the other.
+/// References of objects, one object after the other.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     references: Vec<Reference>,
-    /// Where the references of each object end. What stands behind the last end belongs to an object that goes on.
+    /// The ends of the references of each object. References after the last end belong to an object that continues in the next batch.
     ends: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ struct Reference {
     holds: bool,
 }
 
-/// Takes references out of objects.
+/// Extracts references from objects.
 pub(super) struct Extractor<'a> {
     classes: &'a Classes,
     planner: Planner<'a>,
@@ -45,18 +45,18 @@ pub(super) struct Extractor<'a> {
     pub(super) contents: Contents,
     /// Of each string, in the order of the file.
     pub(super) coders: Vec<Coder>,
-    /// Objects whose bytes are not those of their class's fields.
+    /// The number of objects whose size is not that of their class's fields.
     pub(super) odd: u64,
 }
 
-/// What classes refer to beside their static fields.
+/// The labels of a class's references in addition to its static fields.
 #[derive(Clone, Copy, Debug)]
 struct ClassLabels {
     super_class: u32,
     loader: u32,
     signers: u32,
     protection_domain: u32,
-    /// From a loader to what it defined.
+    /// From a loader to the classes that it defined.
     defined: u32,
 }
 
@@ -66,9 +66,9 @@ pub(super) struct Edges {
     pub(super) starts: Vec<u32>,
     pub(super) targets: Vec<u32>,
     pub(super) labels: Vec<u32>,
-    /// References to addresses at which no object lies.
+    /// References to addresses without an object.
     pub(super) dangling: u64,
-    /// References beyond what a graph can hold.
+    /// References beyond the capacity of a graph.
     pub(super) left_out: u64,
 }
 
@@ -104,7 +104,7 @@ impl<'a> Extractor<'a> {
         }
     }
 
-    /// Hands the rest over, and returns what strings hold, how they are written, and the names.
+    /// Passes the rest on, and returns the contents of strings, their encodings, and the names.
     pub(super) fn finish(mut self) -> Extracted {
         self.send();
         Extracted { contents: self.contents, coders: self.coders, names: self.planner.names, odd: self.odd }
@@ -129,12 +129,12 @@ impl<'a> Extractor<'a> {
     fn send(&mut self) {
         let next =
             Batch { references: Vec::with_capacity(2 * BATCH_LEN), ends: Vec::with_capacity(BATCH_LEN) };
-        // Nobody takes it when the other thread has panicked, which is told there.
+        // The receiver is gone if the other thread has panicked, which is reported there.
         let _ = self.batches.send(std::mem::replace(&mut self.batch, next));
     }
 }
 
-/// What the second reading found beside references.
+/// The results of the second pass in addition to references.
 pub(super) struct Extracted {
     pub(super) contents: Contents,
     pub(super) coders: Vec<Coder>,
@@ -185,7 +185,7 @@ impl Visitor for Extractor<'_> {
         }
         if plan.is_loader {
             let label = self.labels.defined;
-            // Once: a made-up file may hold a loader many times.
+            // Once: a malicious file may contain a loader many times.
             for class in self.classes_of_loaders.remove(&instance.id).into_iter().flatten() {
                 self.batch.references.push(Reference { address: class, label, holds: true });
             }
@@ -231,7 +231,7 @@ impl Visitor for Extractor<'_> {
 }
 
 impl Edges {
-    /// Looks the references of so many objects up.
+    /// Looks up the references of this number of objects.
     pub(super) fn collect(batches: &Receiver<Batch>, index: &AddressIndex, objects: usize) -> Edges {
         let mut edges = Edges {
             starts: Vec::with_capacity(objects + 1),
@@ -250,7 +250,7 @@ impl Edges {
             }
             edges.add(&batch.references[from..], index);
         }
-        // The file may have grown or shrunk since the first reading, and it may end inside an object.
+        // The file may have grown or shrunk since the first pass, and it may end inside an object.
         edges.starts.truncate(objects + 1);
         let end = *edges.starts.last().expect("it begins with 0");
         edges.starts.resize(objects + 1, end);

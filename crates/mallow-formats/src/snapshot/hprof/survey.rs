@@ -1,4 +1,4 @@
-//! The first reading of a dump: which objects and classes there are. What refers to what is known only when all addresses are.
+//! The first pass over a dump: its objects and classes. References can be resolved only when all addresses are known.
 
 use super::classes::{Classes, Number, PRIMITIVES, primitive_array, readable};
 use super::layout::{Layout, Occupied};
@@ -9,16 +9,16 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 /// In [`Survey::class_of`]: the object is an array of references.
 pub(super) const OBJECTS: Number = 1 << 31;
-/// In [`Survey::class_of`]: the object is a class. There is no type of this code.
+/// In [`Survey::class_of`]: the object represents a class. No type has this code.
 pub(super) const MIRROR: Number = 0;
-/// How many neighbours are looked at to tell the layout.
+/// The maximum number of neighbours that are examined to find the layout.
 const NEIGHBOURS_MAX: usize = 1 << 20;
-/// With fewer of them the most frequent layout is assumed.
+/// With fewer neighbours, the most frequent layout is assumed.
 const NEIGHBOURS_MIN: usize = 64;
-/// What lies further apart is no neighbour.
+/// The maximum distance of neighbours.
 const NEIGHBOUR_BYTES_MAX: u64 = 1 << 16;
 
-/// What the first reading found.
+/// The results of the first pass.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) header: Header,
@@ -27,35 +27,35 @@ pub(super) struct Survey {
     pub(super) ids: Vec<u64>,
     /// The number of each object's class.
     pub(super) class_of: Vec<Number>,
-    /// The elements of arrays; what the file says of other objects' fields, in bytes.
+    /// The lengths of arrays; for other objects, the size of their fields in the file, in bytes.
     pub(super) lens: Vec<u32>,
     pub(super) traces: Traces,
     /// Tag and object.
     pub(super) roots: FxHashSet<(u8, u64)>,
-    /// The number of the class `java.lang.Class`, when it was met.
+    /// The number of the class `java.lang.Class`, if it was seen.
     pub(super) mirrors: Option<Number>,
-    /// The ids of the objects that classes are, by object, ascending.
+    /// The classes and the objects that represent them, ascending by object.
     pub(super) mirror_classes: Vec<(ObjectId, Number)>,
-    /// Objects beyond what a graph can hold.
+    /// Objects beyond the capacity of a graph.
     pub(super) left_out: u64,
 }
 
-/// Which stack traces the objects were allocated at.
+/// The stack traces at which objects were allocated.
 #[derive(Debug, Default)]
 pub(super) struct Traces {
     frames: FxHashMap<u64, Frame>,
-    /// The topmost frame of a trace.
+    /// The topmost frame of each trace.
     tops: FxHashMap<u32, u64>,
-    /// The trace of each object, as long as not all have the same.
+    /// The trace of each object; empty as long as all have the same.
     of_objects: Vec<u32>,
     first: u32,
 }
 
-/// How the layout was told.
+/// The layout, and how it was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Chosen {
     pub(super) layout: Layout,
-    /// Objects that end where the next one begins, of how many; none if there were too few to tell.
+    /// The number of objects that end where the next one begins, and of all that were examined; `None` if there were too few.
     pub(super) neighbours: Option<(usize, usize)>,
 }
 
@@ -90,7 +90,7 @@ impl Survey {
         object
     }
 
-    /// How many bytes each class's objects have; none for arrays and what is not known.
+    /// Returns the size of each class's objects; `None` for arrays and unknown classes.
     fn instance_bytes(&self, layout: &Layout) -> Vec<Option<u64>> {
         let occupied = self.classes.occupied(layout, &self.texts);
         let of = |(number, occupied): (usize, &Option<Occupied>)| {
@@ -105,11 +105,11 @@ impl Survey {
         occupied.iter().enumerate().map(of).collect()
     }
 
-    /// Tells the layout by the objects that lie side by side.
+    /// Finds the layout by adjacent objects.
     pub(super) fn layout(&self) -> Chosen {
         let known = || self.ids.iter().copied().filter(|id| *id != 0);
         let alignment = match known().fold(0, |bits, id| bits | id) {
-            // So few may happen to lie at places of a larger alignment.
+            // So few may happen to be at multiples of a larger alignment.
             _ if self.ids.len() < NEIGHBOURS_MIN => 8,
             bits => 1 << bits.trailing_zeros().clamp(3, 8),
         };
@@ -154,13 +154,13 @@ impl Survey {
         instance_bytes[class as usize].unwrap_or_else(guessed)
     }
 
-    /// The bytes of all objects, in their order.
+    /// Computes the sizes of all objects, in their order.
     pub(super) fn sizes(&self, layout: &Layout, parts: &mut GraphParts) {
         let instance_bytes = self.instance_bytes(layout);
         parts.sizes.reserve_exact(self.ids.len());
         (0..self.ids.len())
             .for_each(|object| parts.sizes.push(self.object_bytes(object, layout, &instance_bytes)));
-        // The static fields of a class lie in the object that it is.
+        // The static fields of a class are in the object that represents it.
         let mirror_bytes = self.mirrors.and_then(|mirrors| instance_bytes[mirrors as usize]).unwrap_or(0);
         for (object, class) in &self.mirror_classes {
             let statics =
@@ -170,7 +170,7 @@ impl Survey {
         }
     }
 
-    /// What a class is called, as its objects are spelt.
+    /// Returns the name of a class, in the spelling of its objects.
     pub(super) fn class_name(&self, number: Number) -> String {
         if number < PRIMITIVES {
             return primitive_array(number as u8).to_owned();
@@ -250,7 +250,7 @@ impl Traces {
         self.of_objects.push(trace);
     }
 
-    /// The topmost frame of where an object was allocated.
+    /// Returns the topmost frame of the stack that allocated an object.
     pub(super) fn top_frame(&self, object: usize) -> Option<Frame> {
         let trace = self.of_objects.get(object).unwrap_or(&self.first);
         self.frames.get(self.tops.get(trace)?).copied()

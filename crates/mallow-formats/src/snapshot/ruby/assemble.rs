@@ -1,4 +1,4 @@
-//! One graph of what the threads read.
+//! Combines the results of all threads into one graph.
 
 use super::Scanned;
 use super::columns::{Columns, Part, in_order};
@@ -11,7 +11,7 @@ use mallow_heapsnap::{
 use rustc_hash::FxHashMap;
 use std::thread;
 
-/// Puts the chunks together. The error says which limit they pass, without a full stop.
+/// Combines the parts. The error says which limit they exceed, without a full stop.
 pub(super) fn assemble(scanned: Scanned, contents: Contents) -> Result<Snapshot, String> {
     let Scanned { parts: blocks, mut tables, failure } = scanned;
     let mut columns: Vec<Columns> =
@@ -52,7 +52,7 @@ pub(super) fn assemble(scanned: Scanned, contents: Contents) -> Result<Snapshot,
     })
 }
 
-/// What a thread's numbers are in the graph.
+/// The numbers in the graph for a thread's own numbers.
 struct Maps {
     texts: Vec<NameId>,
     classes: Vec<ClassId>,
@@ -88,7 +88,7 @@ fn merge_tables(tables: &[Tables], parts: &mut GraphParts) -> Vec<Maps> {
     tables.iter().map(&mut merged).collect()
 }
 
-/// Makes the graph's columns of the threads' own, one after the other: each is given up before the next is made.
+/// Builds the graph's columns from those of the threads, one after the other: each is freed before the next is built.
 fn take_columns(columns: &mut [Columns], blocks: &[Part], maps: &[Maps], parts: &mut GraphParts) {
     let objects = columns.iter().map(Columns::objects).sum();
     let addresses = taken(columns, |columns| &mut columns.addresses);
@@ -130,12 +130,12 @@ fn take_columns(columns: &mut [Columns], blocks: &[Part], maps: &[Maps], parts: 
     }
 }
 
-/// A column of each thread, which has it no more.
+/// Takes a column out of each thread's columns.
 fn taken<T: Default>(columns: &mut [Columns], of: impl Fn(&mut Columns) -> &mut T) -> Vec<T> {
     columns.iter_mut().map(|columns| std::mem::take(of(columns))).collect()
 }
 
-/// Gives classes the names that their own lines have. A class that has none is called after what it is derived from.
+/// Gives classes the names in their own lines. A class without one is named after its super class.
 fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts: &mut GraphParts) {
     let mut named = FxHashMap::default();
     let mut derived = FxHashMap::default();
@@ -145,7 +145,7 @@ fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts
     }
     let anonymous = parts.names.intern("(anonymous)");
     let name_of = |mut address: u64| {
-        // A damaged file may have circles.
+        // A damaged file may have cycles.
         for _ in 0..64 {
             if let Some(name) = named.get(&address) {
                 return *name;
@@ -163,7 +163,7 @@ fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts
             let class = &mut parts.classes[class.0 as usize];
             class.object = index.get(address);
             class.name = match parts.names.get(class.kind.0) {
-                // Each class is of a class of its own, which says nothing.
+                // Each class has a class of its own, which is of no interest.
                 "CLASS" => parts.names.intern("Class"),
                 "MODULE" => parts.names.intern("Module"),
                 "ICLASS" => parts.names.intern("(included module)"),
@@ -177,7 +177,7 @@ fn resolve_classes(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts
     parts.object_names.sort_unstable();
 }
 
-/// Resolves what objects refer to, and gives back how many addresses name nothing.
+/// Resolves references, and returns how many addresses are unknown.
 fn resolve_references(
     mut columns: Vec<Columns>,
     blocks: &[Part],
@@ -205,13 +205,13 @@ fn resolve_references(
             let edges = parts.edge_starts.last().copied().unwrap_or(0) + count;
             parts.edge_starts.push(edges);
         }
-        // A target has 32 bits: it was an address's place that it was put in.
+        // A target has 32 bits: it was written in place of its address.
         parts.edge_targets.extend(references[worker][start..at[worker]].iter().map(|target| *target as u32));
     });
     dangling
 }
 
-/// Resolves what roots hold, and gives back how many addresses name nothing.
+/// Resolves the references of roots, and returns how many addresses are unknown.
 fn resolve_roots(tables: &[Tables], maps: &[Maps], index: &AddressIndex, parts: &mut GraphParts) -> u64 {
     let mut dangling = 0;
     for (table, map) in tables.iter().zip(maps) {

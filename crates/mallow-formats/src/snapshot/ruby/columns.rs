@@ -1,23 +1,24 @@
-//! The objects that one thread has read, a column for each of their figures.
+//! The objects that one thread has parsed, as columns.
 //!
-//! A column is one block of memory for all that its thread reads, so that it goes back to the system at once when the graph has its rows: many small
-//! ones stay with the allocator, which keeps what is freed between others.
+//! A column is one block of memory for everything that its thread parses, so that it is returned to the system as
+//! soon as the graph has its rows: many small blocks would stay with the allocator, which keeps what is freed between
+//! others.
 
 use super::record::Record;
 use mallow_heapsnap::{AddressIndex, GraphParts, Sizes};
 
-/// Addresses are not resolved: what they name may stand in any block.
+/// Addresses are not resolved: their objects may be in any block.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) addresses: Vec<u64>,
     /// Index into the thread's classes.
     pub(super) classes: Vec<u32>,
     pub(super) sizes: Sizes,
-    /// Index into the thread's sites and one, or 0.
+    /// Index into the thread's sites plus 1, or 0.
     pub(super) sites: Vec<u32>,
-    /// And one, or 0.
+    /// Plus 1, or 0.
     pub(super) generations: Vec<u32>,
-    /// How many references each object has.
+    /// The number of references of each object.
     pub(super) reference_counts: Vec<u32>,
     pub(super) references: Vec<u64>,
 }
@@ -25,7 +26,7 @@ pub(super) struct Columns {
 /// The objects of one block: the next rows of its thread's columns.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
-    /// Where the block began: the order of the file.
+    /// The position of the block, which gives the order of the file.
     pub(super) at: u64,
     pub(super) worker: usize,
     pub(super) objects: usize,
@@ -46,7 +47,7 @@ impl Columns {
         self.reference_counts.push(references);
     }
 
-    /// Puts what each reference leads to in its place, and gives back how many lead nowhere, which are taken out.
+    /// Replaces each reference by the index of its target; removes unknown ones, and returns how many these are.
     pub(super) fn resolve(&mut self, index: &AddressIndex) -> u64 {
         let (mut at, mut kept, mut dangling) = (0, 0, 0);
         for count in &mut self.reference_counts {
@@ -69,7 +70,7 @@ impl Columns {
     }
 }
 
-/// Hands out the rows of a column in the order of the file, with the worker whose they are.
+/// Iterates over the rows of a column in the order of the file, with the worker that has them.
 pub(super) fn in_order<T>(parts: &[Part], columns: &[Vec<T>], mut take: impl FnMut(usize, &[T])) {
     let mut at = vec![0; columns.len()];
     for part in parts {

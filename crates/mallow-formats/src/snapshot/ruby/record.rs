@@ -1,12 +1,13 @@
-//! One line of a Ruby dump.
+//! Parses one line of a Ruby dump.
 //!
-//! It looks like JSON and is not quite: the name of a file is written as it is, with quotation marks, line feeds and bytes that are no
-//! UTF-8, and Ruby 2.1 does so with every control character. So bytes are read, keys in any order, and what Ruby itself puts behind the name
-//! of a file says where that ends. The format is that of `ext/objspace/objspace_dump.c`, from Ruby 2.1 on.
+//! It resembles JSON but differs: the name of a file is written unescaped, with quotation marks, line feeds and bytes
+//! that are not UTF-8, and Ruby 2.1 does so with every control character. So bytes are parsed, with keys in any
+//! order, and the end of a file's name is found by what Ruby writes after it. The format is that of
+//! `ext/objspace/objspace_dump.c`, from Ruby 2.1 on.
 
 use memchr::{memchr, memchr2, memmem};
 
-/// What a line tells. Texts are as they are in the file, escapes included.
+/// The contents of a line. Strings are as in the file, with escapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Record<'a> {
     pub(super) address: Option<u64>,
@@ -18,26 +19,26 @@ pub(super) struct Record<'a> {
     pub(super) generation: Option<u32>,
     pub(super) file: Option<&'a [u8]>,
     pub(super) line: u32,
-    /// What a root is called.
+    /// The name of a root.
     pub(super) root: Option<&'a [u8]>,
-    /// What a class is called.
+    /// The name of a class.
     pub(super) name: Option<&'a [u8]>,
-    /// What the class behind a singleton or an unnamed class is called.
+    /// The name of the class behind a singleton or an unnamed class.
     pub(super) real_class_name: Option<&'a [u8]>,
     pub(super) is_singleton: bool,
-    /// The sort of an object of the interpreter's own, or the C structure behind an object.
+    /// The kind of an internal object of the interpreter, or the C structure of an object.
     pub(super) detail: Option<&'a [u8]>,
     /// A string's contents.
     pub(super) value: Option<&'a [u8]>,
     pub(super) bytesize: Option<u64>,
 }
 
-/// A line is not as Ruby writes it.
+/// A line is not in Ruby's format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Damaged;
 
 impl<'a> Record<'a> {
-    /// Reads a line. What it refers to is added to `references`; if nobody wants that, it is passed over.
+    /// Parses a line. Its references are added to `references`, or skipped if they are not needed.
     pub(super) fn parse(
         line: &'a [u8],
         mut references: Option<&mut Vec<u64>>,
@@ -47,7 +48,7 @@ impl<'a> Record<'a> {
         if record.read(line, references.as_deref_mut(), None).is_ok() {
             return Ok(record);
         }
-        // The name of the file has quotation marks: it ends where the last line number follows.
+        // The name of the file has quotation marks: it ends before the last line number.
         let end = memmem::rfind(line, b"\", \"line\":").ok_or(Damaged)?;
         if let Some(references) = &mut references {
             references.truncate(known);
@@ -112,7 +113,7 @@ impl<'a> Record<'a> {
         Ok(())
     }
 
-    /// What can be told of a line that is damaged: whose it is, and what it refers to.
+    /// Returns what can be recovered from a damaged line: its address, and its references.
     pub(super) fn rescue(line: &'a [u8], references: &mut Vec<u64>) -> Option<Record<'a>> {
         let behind = |key: &[u8]| memmem::find(line, key).map(|at| Scan { line, at: at + key.len() });
         let mut record = Record {
@@ -134,7 +135,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A place in a line.
+/// A position in a line.
 struct Scan<'a> {
     line: &'a [u8],
     at: usize,
@@ -161,7 +162,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What is left of a string whose opening mark was read.
+    /// Returns the rest of a string whose opening quote was read.
     fn string(&mut self) -> Result<&'a [u8], Damaged> {
         let start = self.at;
         loop {
@@ -180,12 +181,12 @@ impl<'a> Scan<'a> {
         self.string()
     }
 
-    /// A string, or nothing for a number or `null`.
+    /// Parses a string; `None` for a number or `null`.
     fn text_if_any(&mut self) -> Result<Option<&'a [u8]>, Damaged> {
         if self.peek()? == b'"' { self.text().map(Some) } else { self.skip_value().map(|_| None) }
     }
 
-    /// The name of a file: what Ruby writes behind it is `, "line":`, or the next key where it knows no line.
+    /// Parses the name of a file: Ruby writes `, "line":` after it, or the next key if it knows no line.
     fn file(&mut self, end: Option<usize>) -> Result<&'a [u8], Damaged> {
         self.expect(b'"')?;
         let start = self.at;
@@ -208,7 +209,7 @@ impl<'a> Scan<'a> {
         if self.at == start { Err(Damaged) } else { Ok(value) }
     }
 
-    /// An address in quotation marks; none for anything else that stands in its place.
+    /// Parses an address in quotation marks; `None` for any other value.
     fn address(&mut self) -> Result<Option<u64>, Damaged> {
         if self.peek()? != b'"' {
             return self.skip_value().map(|_| None);
@@ -236,7 +237,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A list of addresses.
+    /// Parses a list of addresses.
     fn addresses(&mut self, into: &mut Vec<u64>) -> Result<(), Damaged> {
         self.expect(b'[')?;
         self.skip_blank();
@@ -254,7 +255,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A list of addresses that nobody asks for: none has a bracket in it.
+    /// Skips a list of addresses, which contain no brackets.
     fn skip_addresses(&mut self) -> Result<(), Damaged> {
         self.expect(b'[')?;
         let rest = self.line.get(self.at..).ok_or(Damaged)?;
@@ -262,7 +263,7 @@ impl<'a> Scan<'a> {
         Ok(())
     }
 
-    /// Anything at all.
+    /// Skips any value.
     fn skip_value(&mut self) -> Result<&'a [u8], Damaged> {
         let start = self.at;
         let mut depth = 0u32;
@@ -295,7 +296,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// Returns whether this is what follows the name of a file, with no second line number: then the name held none.
+/// Returns whether this is what follows the name of a file, without a second line number: then the name contained none.
 fn is_tail(rest: &[u8]) -> bool {
     let (digits, rest) = match rest.strip_prefix(b", \"line\":") {
         Some(rest) => rest.split_at(rest.iter().take_while(|byte| byte.is_ascii_digit()).count()),

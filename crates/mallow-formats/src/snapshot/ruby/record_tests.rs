@@ -1,4 +1,4 @@
-//! Lines as Ruby writes them, and as it should not.
+//! Lines as Ruby writes them, and malformed ones.
 
 use super::*;
 

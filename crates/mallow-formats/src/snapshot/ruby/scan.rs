@@ -1,4 +1,4 @@
-//! What one thread makes of its blocks: columns of objects, and tables of what they have in common.
+//! The results of one thread: columns of objects, and tables of what they have in common.
 
 use super::columns::{Columns, Part};
 use super::record::Record;
@@ -9,24 +9,24 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 use std::hash::BuildHasher;
 use std::sync::Mutex;
 
-/// A slot before Ruby 3.2, where all were equal.
+/// The slot size before Ruby 3.2, where all were equal.
 const SLOT_BYTES: u64 = 40;
 
-/// What a class is told apart by.
+/// The key of a class.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct ClassKey {
     /// Index into [`Tables::texts`].
     pub(super) kind: u32,
-    /// Where the class lies.
+    /// The address of the class.
     pub(super) address: Option<u64>,
-    /// What it is called if it is none of the program's.
+    /// The name of an internal class.
     pub(super) detail: Option<u32>,
 }
 
-/// How often each content of a string occurs: one table for all threads, in parts, so that they seldom wait for each other.
+/// How often each content of a string occurs: one table for all threads, in shards, so that they rarely wait for each other.
 pub(super) struct Contents([Mutex<Contained>; 64]);
 
-/// A part of them: those whose hashes end alike.
+/// A shard: contents whose hashes end in the same bits.
 #[derive(Default)]
 pub(super) struct Contained {
     by_hash: FxHashMap<u64, Seen>,
@@ -36,7 +36,7 @@ pub(super) struct Contained {
 /// Millions of strings have a content of their own, so this is small.
 #[derive(Clone, Copy)]
 enum Seen {
-    /// A string of so many bytes, which are shown too few if they are more than fit.
+    /// A string of this size, which is too low if the size does not fit.
     Once(u32),
     /// Index into [`Contained::repeated`].
     Again(u32),
@@ -47,7 +47,7 @@ impl Contents {
         Contents(std::array::from_fn(|_| Mutex::default()))
     }
 
-    /// Two contents are taken for equal when their hashes of 64 bits are: of ten million strings, one pair in 370,000 dumps is not.
+    /// Adds a string. Contents are equal if their 64-bit hashes are: with ten million strings, that is wrong for one pair in 370,000 dumps.
     fn add(&self, value: &[u8], bytes: u64) {
         let hash = FxBuildHasher.hash_one(value);
         let part = &self.0[(hash % self.0.len() as u64) as usize];
@@ -79,7 +79,7 @@ impl Contents {
         again.wasted_bytes = again.wasted_bytes.min(bytes);
     }
 
-    /// Those that more than one string has.
+    /// Returns the contents that several strings have.
     pub(super) fn duplicates(self) -> Vec<DuplicateString> {
         let repeated = |part: Mutex<Contained>| {
             part.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).repeated
@@ -92,16 +92,16 @@ impl Contents {
     }
 }
 
-/// What is wanted of a dump.
+/// What is needed of a dump.
 #[derive(Clone, Copy)]
 pub(super) enum Wanted<'a> {
-    /// All that it tells.
+    /// Everything.
     Everything(&'a Contents),
-    /// The objects: nothing of what they refer to, nor which strings are equal.
+    /// Only the objects, without their references and equal strings.
     Objects,
 }
 
-/// What a thread met, each once, and its objects.
+/// The tables of a thread, each entry once, and its objects.
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) columns: Columns,
@@ -112,34 +112,34 @@ pub(super) struct Tables {
     site_numbers: FxHashMap<(u32, u32), u32>,
     /// The number of a file's name, and a line.
     pub(super) sites: Vec<(u32, u32)>,
-    /// Classes that have a name: where they lie, and its number.
+    /// Classes that have a name: their address, and the name's number.
     pub(super) class_names: Vec<(u64, u32)>,
-    /// Singleton classes without a name, and what they are derived from.
+    /// Singleton classes without a name, and their super classes.
     pub(super) singletons: Vec<(u64, u64)>,
     /// A root's name, and an address.
     pub(super) roots: Vec<(u32, u64)>,
     pub(super) uncompared: u64,
-    /// The bytes of the slots in which objects lie.
+    /// The total size of the slots of objects.
     pub(super) slot_bytes: u64,
     /// Slots without an object.
     pub(super) free_slots: u64,
-    /// Records that are no lines of a dump, and where the first is.
+    /// Malformed records, and the position of the first.
     pub(super) lost: u64,
-    /// Records of which only a part could be read.
+    /// Records of which only a part could be parsed.
     pub(super) rescued: u64,
     pub(super) first_damage: Option<u64>,
     /// Lines that name roots.
     pub(super) root_lines: u64,
 }
 
-/// Where the last record begins behind the first byte: a line that begins with a brace and a quotation mark. Other lines go on with the
-/// name of a file that has a line feed in it.
+/// Returns where the last record begins after the first byte: a line that begins with a brace and a quotation mark.
+/// Any other line continues the name of a file with a line feed in it.
 pub(super) fn last_start(bytes: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'\n', bytes).map(|at| at + 1).find(|at| bytes[*at..].starts_with(b"{\""))
 }
 
 impl Tables {
-    /// Reads a block.
+    /// Parses a block.
     pub(super) fn read(&mut self, worker: usize, block: &Block, wanted: Wanted<'_>) -> Part {
         let objects_before = self.columns.objects();
         let bytes = &block.bytes[..];
@@ -194,7 +194,7 @@ impl Tables {
         }
     }
 
-    /// A line that is no object: what it names are the references from `first_reference` on.
+    /// Handles a line that is not an object; its references are those from `first_reference` on.
     fn take_other(&mut self, record: &Record, first_reference: usize, at: u64) {
         match (record.kind, record.root) {
             (b"ROOT", name) => {
@@ -225,7 +225,7 @@ impl Tables {
             let name = self.text(b"shapes");
             self.roots.push((name, address));
         }
-        // What an object of the interpreter's own has as its class is none.
+        // The class of an internal object of the interpreter is not a class.
         let class = record.class.filter(|_| record.kind != b"IMEMO");
         let detail = record.detail.map(|detail| self.text(detail));
         let key = ClassKey { kind: self.text(record.kind), address: class, detail };
@@ -269,7 +269,7 @@ impl Tables {
     }
 }
 
-/// How a text begins, its escapes undone, and whether that is all of it.
+/// Returns the beginning of a string without escapes, and whether that is all of it.
 fn beginning(escaped: &[u8]) -> (String, bool) {
     let text = unescaped(escaped);
     let mut chars = text.chars();
@@ -277,7 +277,7 @@ fn beginning(escaped: &[u8]) -> (String, bool) {
     (start, chars.next().is_none())
 }
 
-/// A text of a dump. What is no escape of JSON's stays as it is, and what is no UTF-8 is replaced.
+/// Returns a string without escapes. Invalid escapes are kept, and invalid UTF-8 is replaced.
 pub(super) fn unescaped(escaped: &[u8]) -> String {
     let quoted = [b"\"", escaped, b"\""].concat();
     serde_json::from_slice(&quoted).unwrap_or_else(|_| String::from_utf8_lossy(escaped).into_owned())

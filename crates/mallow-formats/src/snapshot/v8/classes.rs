@@ -1,4 +1,4 @@
-//! Classes as Chrome's DevTools shows them: an object is of the class of its constructor, and what has none goes by its type.
+//! Classes as Chrome's DevTools shows them: the class of an object is its constructor, or else its type.
 
 use super::document::Document;
 use super::meta::{EdgeType, Meta};
@@ -6,12 +6,12 @@ use mallow_heapsnap::{Class, ClassId, KindId, NameId, Names};
 use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 
-/// The classes of a file, as they are met.
+/// The classes of a file, in order of appearance.
 pub(super) struct Classes<'a> {
     meta: &'a Meta,
-    /// By type, with one more for those that are not described.
+    /// By type, with one more for undescribed types.
     kinds: Vec<KindId>,
-    /// The class of all objects of a type, where that is one.
+    /// The class of all objects of a type, if they have the same one.
     by_type: Vec<Option<ClassId>>,
     by_string: FxHashMap<(u8, u32), ClassId>,
     by_name: FxHashMap<(KindId, String), ClassId>,
@@ -54,7 +54,7 @@ impl<'a> Classes<'a> {
         })
     }
 
-    /// The class of an object by its type and its name.
+    /// Returns the class of an object by its type and its name.
     pub(super) fn of(&mut self, node_type: u8, name: u32, names: &mut Names) -> ClassId {
         let at = usize::from(node_type).min(self.meta.node_types.len());
         if let Some(class) = self.by_type[at] {
@@ -70,7 +70,7 @@ impl<'a> Classes<'a> {
     }
 }
 
-/// `<div>` of `<div class="wide">`: elements of a page are named with all of their attributes.
+/// Returns `<div>` for `<div class="wide">`: elements of a page are named with all of their attributes.
 fn without_attributes(name: &str) -> Cow<'_, str> {
     let tag = if name.starts_with('<') {
         0
@@ -85,9 +85,10 @@ fn without_attributes(name: &str) -> Cow<'_, str> {
     }
 }
 
-/// Names elements that are known to be detached from their page, and what only they lead to, as such.
+/// Renames elements that are known to be detached from their page, and what is reachable only through them.
 ///
-/// What a page holds, and what that leads to, is attached; the rest of what a detached element leads to is detached.
+/// What a page holds, and what is reachable from that, is attached; everything else that is reachable from a detached
+/// element is detached.
 pub(super) fn name_detached(document: &mut Document, starts: &[u32]) {
     const ATTACHED: u8 = 1;
     const DETACHED: u8 = 2;

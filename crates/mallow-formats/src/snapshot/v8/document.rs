@@ -1,6 +1,6 @@
 //! The document: its arrays become columns, its strings become names.
 //!
-//! A row costs no more than some of the bytes that wrote it: a node has at least ten bytes and takes 29 here.
+//! A row never takes more memory than a small multiple of its bytes in the file: a node has at least ten bytes and takes 29 here.
 
 use super::edges::{EDGE_BYTES_MIN, Edges};
 use super::edges_ahead::EdgesAhead;
@@ -13,17 +13,17 @@ use crate::{Format, ImportError};
 use mallow_heapsnap::GraphParts;
 use std::io::Read;
 
-/// What a file holds.
+/// The contents of a file.
 pub(super) struct Document {
     pub(super) meta: Meta,
-    /// The node that holds everything.
+    /// The root node.
     pub(super) root: u32,
     pub(super) extra_native_bytes: u64,
     pub(super) nodes: Nodes,
     pub(super) edges: Edges,
     pub(super) strings: Strings,
     pub(super) traces: Traces,
-    /// Whether the file ended before the document did.
+    /// Whether the file is truncated.
     pub(super) is_cut: bool,
 }
 
@@ -37,23 +37,23 @@ pub(super) struct Nodes {
     pub(super) ids: Vec<u64>,
     pub(super) sizes: Vec<u64>,
     pub(super) edge_counts: Vec<u32>,
-    /// Those that are known to be attached to a page (1) or detached from it (2), ascending.
+    /// Nodes that are known to be attached to a page (1) or detached from it (2), ascending.
     pub(super) detachedness: Vec<(u32, u8)>,
-    /// The calls that made them, as far as that was tracked, ascending.
+    /// The calls that allocated them, as far as that was tracked, ascending.
     pub(super) calls: Vec<(u32, u32)>,
 }
 
-/// The stream: of a file from the beginning, later from where another thread has read to.
+/// The stream: of a file from the beginning, later from the position up to which another thread has read.
 type Stream<'a> = Json<Box<dyn Read + 'a>>;
 
-/// What has been read up to now.
+/// What has been read so far.
 #[derive(Default)]
 struct Parts {
     file: Option<PlainFile>,
     meta: Option<Meta>,
     root_offset: u64,
     extra_native_bytes: u64,
-    /// What the header says.
+    /// The number of nodes according to the header.
     node_count: u64,
     edge_count: u64,
     edges_ahead: Option<EdgesAhead>,
@@ -63,7 +63,7 @@ struct Parts {
     traces: Traces,
 }
 
-/// Reads a document. One that ends too soon is what was there.
+/// Parses a document. A truncated one is returned as far as it was parsed.
 pub(super) fn read(mut source: Source<'_>) -> Result<Document, ImportError> {
     let mut parts = Parts { file: source.plain_file(), ..Parts::default() };
     let mut json: Stream<'_> = Json::new(Box::new(source.reader()));
@@ -148,7 +148,7 @@ impl Parts {
         result
     }
 
-    /// How many rows there may be, if the header says so and a file of this size can hold them.
+    /// Returns how many rows there may be: as many as the header says, if a file of this size can contain them.
     fn rows(&self, said: u64, bytes_min: u64) -> usize {
         let rows_max = self.file.as_ref().map_or(0, |file| file.bytes() / bytes_min);
         said.min(rows_max) as usize
@@ -169,7 +169,7 @@ impl Parts {
         result
     }
 
-    /// Reads a part of what was tracked. How a runtime describes that otherwise than is known is passed over.
+    /// Parses a part of what was tracked. If a runtime describes it in an unknown way, it is skipped.
     fn read_traces<'a>(
         &mut self,
         json: &mut Stream<'a>,
@@ -181,12 +181,12 @@ impl Parts {
         }
     }
 
-    /// What strings are used for, as far as the file has said before them.
+    /// Returns which strings are used for what, as far as the file has said before them.
     fn uses(&self) -> Uses {
         let (Some(meta), Some(nodes), Some(edges)) = (&self.meta, &self.nodes, &self.edges) else {
             return Uses::new(0);
         };
-        // V8 numbers strings as it meets them, so there are no more than this.
+        // V8 numbers strings in the order in which it sees them, so there are no more than this.
         let mut uses = Uses::new(nodes.names.len() + edges.labels.len());
         let string = meta.node_type_named(STRING);
         for (name, node_type) in nodes.names.iter().zip(&nodes.types) {
@@ -210,7 +210,7 @@ impl Parts {
     }
 }
 
-/// What the shortest record of a node takes in a file: five numbers and what parts them.
+/// The minimum size of a node's record in a file: five numbers and their separators.
 const NODE_BYTES_MIN: u64 = 10;
 
 impl Nodes {

@@ -1,4 +1,4 @@
-//! Strings of the program that are there more than once. V8 writes equal ones under one number, so no contents are compared.
+//! Strings of the program that occur more than once. V8 writes equal ones with the same number, so contents need not be compared.
 
 use super::document::Nodes;
 use super::meta::Meta;
@@ -6,7 +6,7 @@ use super::strings::{Bits, STRING, Strings};
 use mallow_heapsnap::{DuplicateString, DuplicateStrings, NameId, TEXT_CHARS_MAX};
 use rustc_hash::FxHashMap;
 
-/// What is summed up of one content.
+/// The sums of one content.
 #[derive(Clone, Copy)]
 struct Content {
     strings: u64,
@@ -14,8 +14,8 @@ struct Content {
     bytes_min: u64,
 }
 
-/// Finds them. Concatenated and sliced strings are not among them: the file does not tell what they contain, only of which strings they
-/// are made, and these are counted themselves.
+/// Finds them. Concatenated and sliced strings are not included: the file does not have their contents, only the
+/// strings that they are made of, which are counted themselves.
 pub(super) fn duplicate_strings(meta: &Meta, nodes: &Nodes, strings: &Strings) -> DuplicateStrings {
     let types = |name| meta.node_type_named(name);
     let (whole, parts) = (types(STRING), [types("concatenated string"), types("sliced string")]);

@@ -1,26 +1,26 @@
 //! The references of a document, as columns.
 //!
-//! A row costs no more than some of the bytes that wrote it: an edge has at least six bytes and takes nine here.
+//! A row never takes more memory than a small multiple of its bytes in the file: an edge has at least six bytes and takes nine here.
 
 use super::meta::{EdgeType, FIELDS_MAX, Meta};
 use mallow_heapsnap::{EdgeLabel, GraphParts, NameId};
 
-/// What the shortest record of an edge takes in a file: three numbers and what parts them.
+/// The minimum size of an edge's record in a file: three numbers and their separators.
 pub(super) const EDGE_BYTES_MIN: u64 = 6;
 
 /// A row for each reference, in the order of the objects that have them.
 #[derive(Default)]
 pub(super) struct Edges {
     pub(super) types: Vec<EdgeType>,
-    /// As [`GraphParts::packed_label`] has them.
+    /// In the format of [`GraphParts::packed_label`].
     pub(super) labels: Vec<u32>,
-    /// The highest number of a string among them, and one.
+    /// The highest number of a string among them, plus 1.
     pub(super) names_end: u32,
     /// Objects, or [`NOWHERE`].
     pub(super) targets: Vec<u32>,
 }
 
-/// The target of a reference that leads to no object.
+/// The target of a reference to no object.
 pub(super) const NOWHERE: u32 = u32::MAX;
 
 impl Edges {
@@ -61,7 +61,7 @@ impl Edges {
         self.targets.shrink_to_fit();
     }
 
-    /// Gives each object its edges: where each one's begin, and a last row. Edges to objects that are not there are dropped.
+    /// Assigns edges to objects: returns where each one's edges begin, and a last row. Edges to objects that do not exist are dropped.
     pub(super) fn assign(&mut self, counts: Vec<u32>) -> (Vec<u32>, Misfits) {
         let mut starts = counts;
         let nodes = starts.len() as u32;
@@ -81,7 +81,7 @@ impl Edges {
             }
             at = end;
         }
-        // To push alone would double the column.
+        // A plain push would double the column's capacity.
         starts.reserve_exact(1);
         starts.push(kept as u32);
         let misfits =
@@ -92,7 +92,7 @@ impl Edges {
         (starts, misfits)
     }
 
-    /// Gives an object more edges, all with one label. The error is a limit, without a full stop.
+    /// Adds more edges to an object, all with one label. The error is a limit, without a full stop.
     pub(super) fn add(
         &mut self,
         starts: &mut [u32],
@@ -118,7 +118,7 @@ impl Edges {
         Ok(())
     }
 
-    /// The label of an edge that has a name, and one that the file can have.
+    /// Returns the label of an edge, if it is a name that the file can have.
     pub(super) fn name(&self, edge: usize) -> Option<NameId> {
         let is_index = matches!(self.types[edge], EdgeType::Element | EdgeType::Hidden);
         let label = self.labels[edge];
@@ -126,13 +126,13 @@ impl Edges {
     }
 }
 
-/// References that do not fit to the objects: how many.
+/// The numbers of references that do not match the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Misfits {
-    /// That objects should have and the file does not.
+    /// Declared by objects, but missing in the file.
     pub(super) missing: u64,
-    /// That the file has and no object.
+    /// In the file, but declared by no object.
     pub(super) ownerless: u64,
-    /// That lead nowhere.
+    /// With an invalid target.
     pub(super) dangling: u64,
 }

@@ -1,7 +1,8 @@
-//! The references, read by a second thread while the first one reads the objects, which stand before them.
+//! Parses the references in a second thread while the first one parses the objects, which come before them.
 //!
-//! Where they begin is a guess, the first place where their key stands. What was read is taken only if the first thread comes to that place and
-//! finds the key there; otherwise, and when anything in them is not as it should be, the first thread reads them itself.
+//! Their position is a guess: the first occurrence of their key. The result is used only if the first thread reaches
+//! that position and finds the key there; otherwise, and if they contain an error, the first thread parses them
+//! itself.
 
 use super::edges::Edges;
 use super::json::Json;
@@ -13,28 +14,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-/// As V8 writes it.
+/// In V8's format.
 const KEY: &[u8] = b"\"edges\":";
-/// What is searched at once.
+/// The number of bytes that are searched at once.
 const BLOCK_BYTES: usize = 256 << 10;
 
-/// References that are being read.
+/// References that are being parsed.
 pub(super) struct EdgesAhead {
     thread: Option<JoinHandle<Option<EdgesRead>>>,
     is_given_up: Arc<AtomicBool>,
 }
 
-/// References as they were read.
+/// References that were parsed.
 pub(super) struct EdgesRead {
-    /// Where their array begins in the file.
+    /// The position of their array in the file.
     start: u64,
-    /// Where the file goes on behind it.
+    /// The position after it.
     pub(super) end: u64,
     pub(super) edges: Edges,
 }
 
 impl EdgesAhead {
-    /// Begins to search them behind this place. None where there is no second thread.
+    /// Starts searching for them after this position. Returns `None` if a second thread cannot be started.
     pub(super) fn start(file: &PlainFile, behind: u64, rows: usize, meta: &Meta) -> Option<EdgesAhead> {
         let (mut search, mut read) = (file.reader_at(behind).ok()?, file.reader_at(0).ok()?);
         let meta = meta.clone();
@@ -49,7 +50,7 @@ impl EdgesAhead {
         Some(EdgesAhead { thread: Some(thread), is_given_up })
     }
 
-    /// The references, if they begin here.
+    /// Returns the references, if they begin at this position.
     pub(super) fn read_from(mut self, start: u64) -> Option<EdgesRead> {
         let read = self.thread.take()?.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         read.filter(|read| read.start == start)
@@ -62,11 +63,11 @@ impl Drop for EdgesAhead {
     }
 }
 
-/// Where the array begins: behind the key.
+/// Finds the beginning of the array, after the key.
 fn find(file: &mut ReaderAt, stop: &AtomicBool) -> Option<u64> {
     let finder = memmem::Finder::new(KEY);
     let mut bytes = vec![0; KEY.len() + BLOCK_BYTES];
-    // What the last block ended with, as the key may stand across its end.
+    // The end of the last block is kept, since the key may cross its boundary.
     let (mut kept, mut before) = (0, 0);
     while !stop.load(Ordering::Relaxed) {
         let read = file.read(&mut bytes[kept..]).ok().filter(|read| *read > 0)?;

@@ -1,24 +1,25 @@
-//! What plain objects are called: by their properties, `{number, answer}`, as Chrome's DevTools does it.
+//! Names plain objects by their properties, `{number, answer}`, as Chrome's DevTools does.
 //!
-//! Objects that were written as they are have no constructor, and all of them would be of one class. So the properties that many of them have, in the
-//! order in which they have them, make an interface; an object is of the one with most properties among those whose properties it all
-//! has. Which interfaces there are depends on the whole heap: an object may be of another one in another snapshot.
+//! Objects that were written as literals have no constructor, so all of them would have one class. Therefore the
+//! properties that many of them have, in their order, form an interface. The interface of an object is the one with
+//! most properties among those whose properties it has completely. Which interfaces exist depends on the whole heap:
+//! an object may have another one in another snapshot.
 
 use super::document::Document;
 use super::meta::EdgeType;
 use mallow_heapsnap::{NameId, Names};
 use rustc_hash::FxHashMap;
 
-/// Letters of a name behind which no property is added, but for the first.
+/// The number of letters of a name after which no property is added, except for the first.
 const NAME_LETTERS_MAX: usize = 120;
 
-/// An interface has at least so many objects, ...
+/// An interface has at least this number of objects, ...
 const OBJECTS_MIN: u64 = 2;
 
-/// ... and one in so many of the plain ones.
+/// ... and one in this number of plain objects.
 const OBJECTS_PART: u64 = 1000;
 
-/// Objects of more properties than this are maps, and each is looked at by itself.
+/// Objects with more properties than this are maps, and each is examined separately.
 const REMEMBERED_MAX: usize = 64;
 
 /// Names plain objects by their interface.
@@ -69,19 +70,19 @@ pub(super) fn name_plain_objects(document: &mut Document, starts: &[u32]) {
     }
 }
 
-/// Properties that objects have, in their order.
+/// Candidates: lists of properties that objects have, in their order.
 #[derive(Default)]
 struct Candidates {
-    /// By properties: which candidate.
+    /// The number of each candidate, by its properties.
     numbers: FxHashMap<Vec<u32>, usize>,
-    /// Of each, how many objects.
+    /// The number of objects of each.
     counts: Vec<u64>,
-    /// Letters of each property.
+    /// The number of letters of each property.
     letters: FxHashMap<u32, usize>,
 }
 
 impl Candidates {
-    /// Takes an object in by its properties, of which those are left that make the name.
+    /// Adds an object by its properties, which are reduced to those in the name.
     fn add(&mut self, properties: &mut Vec<u32>, names: &Names) {
         let mut letters = 1;
         let mut kept = 0;
@@ -116,7 +117,7 @@ struct Interfaces(FxHashMap<u32, Vec<Interface>>);
 struct Interface {
     /// Ascending.
     properties: Vec<u32>,
-    /// Its place among all by how many objects there are.
+    /// Its rank by the number of objects.
     rank: usize,
     name: u32,
 }
@@ -142,7 +143,7 @@ impl Interfaces {
         Interfaces(by_first)
     }
 
-    /// The name of the interface that fits an object best, by its properties, ascending.
+    /// Returns the name of the interface that fits an object best, by its properties, ascending.
     fn best(&self, properties: &[u32]) -> Option<u32> {
         let has = |name: &u32| properties.binary_search(name).is_ok();
         let candidates = properties.iter().filter_map(|first| self.0.get(first)).flatten();
@@ -153,7 +154,7 @@ impl Interfaces {
     }
 }
 
-/// A property as it stands in a name: quoted if it has letters that names are made of.
+/// Returns a property as shown in a name: quoted if it contains separators of names.
 fn shown(property: &str) -> std::borrow::Cow<'_, str> {
     match property.contains([',', '\'', '"', '{', '}']) {
         true => serde_json::Value::from(property).to_string().into(),

@@ -1,23 +1,23 @@
-//! A stream of JSON, read once and in blocks: what a snapshot of gigabytes consists of is numbers, and none of them is kept here.
+//! A streaming JSON parser, which reads once and in blocks: a snapshot of gigabytes consists of numbers, and none of them is kept here.
 //!
-//! That the stream ends is no error of its own: who asked decides what is missing.
+//! A premature end of the stream is not an error here: the caller decides what is missing.
 
 use crate::{Format, ImportError, Position};
 use std::io::{self, Read};
 
-/// What is read at once.
+/// The number of bytes that are read at once.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Zeros behind what was read: a number, what parts it from the next one, and a byte to look at.
+/// Zeros after what was read: room for a number, its separator, and one more byte.
 const BEHIND_BYTES: usize = 32;
-/// More digits than these are no number of ours.
+/// Numbers have no more digits than this.
 const DIGITS_MAX: usize = 19;
 
-/// Why there is nothing more to take.
+/// Why parsing stopped.
 #[derive(Debug)]
 pub(super) enum Stop {
     /// The stream ended.
     End,
-    /// It goes on, but not with what has to stand there.
+    /// The stream continues with something unexpected.
     Error(ImportError),
 }
 
@@ -27,14 +27,14 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Whether something follows in an array or an object.
+/// Whether another element follows in an array or an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Next {
     Another,
     Nothing,
 }
 
-/// A part of arrays within arrays.
+/// An element of nested arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Token {
     Open,
@@ -42,13 +42,13 @@ pub(super) enum Token {
     Close,
 }
 
-/// A stream of JSON at some place.
+/// A JSON stream at a position.
 pub(super) struct Json<R> {
     reader: R,
     buffer: Vec<u8>,
     at: usize,
     end: usize,
-    /// Where the buffer begins in the stream.
+    /// The position of the buffer in the stream.
     before: u64,
     is_at_end: bool,
 }
@@ -65,24 +65,24 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Where it stands in the stream.
+    /// Returns the position in the stream.
     pub(super) fn position(&self) -> u64 {
         self.before + self.at as u64
     }
 
-    /// Goes on at another place, from which this reader reads.
+    /// Continues at another position, from which `reader` reads.
     pub(super) fn go_on(&mut self, position: u64, reader: R) {
         self.reader = reader;
         (self.at, self.end, self.before, self.is_at_end) = (0, 0, position, false);
     }
 
-    /// That something else was expected here.
+    /// Returns the error that something else was expected here.
     pub(super) fn expected(&self, what: impl Into<String>) -> Stop {
         let position = Position::Byte(self.position());
         Stop::Error(ImportError::Damaged { format: Format::V8Heap, position, expected: what.into() })
     }
 
-    /// Reads on, so that more is there than before or the stream has ended.
+    /// Reads more, until more is there than before or the stream has ended.
     fn fill(&mut self) -> io::Result<()> {
         self.buffer.copy_within(self.at..self.end, 0);
         self.before += self.at as u64;
@@ -93,7 +93,7 @@ impl<R: Read> Json<R> {
                 Ok(0) => self.is_at_end = true,
                 Ok(read) => self.end += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // An archive that is cut off.
+                // A truncated archive.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.is_at_end = true,
                 Err(error) => return Err(error),
             }
@@ -102,7 +102,7 @@ impl<R: Read> Json<R> {
         Ok(())
     }
 
-    /// The byte here.
+    /// Returns the byte at the position.
     fn byte(&mut self) -> Result<u8, Stop> {
         if self.at == self.end {
             self.fill()?;
@@ -113,7 +113,7 @@ impl<R: Read> Json<R> {
         Ok(self.buffer[self.at])
     }
 
-    /// The next byte that is no blank, which stays there.
+    /// Returns the next byte that is not a blank, without taking it.
     pub(super) fn peek(&mut self) -> Result<u8, Stop> {
         loop {
             match self.byte()? {
@@ -123,7 +123,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Takes this byte, behind blanks.
+    /// Takes this byte, after blanks.
     pub(super) fn take(&mut self, byte: u8, what: &str) -> Result<(), Stop> {
         if self.peek()? != byte {
             return Err(self.expected(what));
@@ -132,7 +132,7 @@ impl<R: Read> Json<R> {
         Ok(())
     }
 
-    /// Opens an array or an object: whether there is anything in it.
+    /// Opens an array or an object; returns whether it has any element.
     pub(super) fn open(&mut self, open: u8, close: u8, what: &str) -> Result<Next, Stop> {
         self.take(open, what)?;
         if self.peek()? != close {
@@ -142,7 +142,7 @@ impl<R: Read> Json<R> {
         Ok(Next::Nothing)
     }
 
-    /// Behind an element: whether there is another one.
+    /// After an element, returns whether there is another one.
     pub(super) fn next(&mut self, close: u8) -> Result<Next, Stop> {
         match self.peek()? {
             b',' => {
@@ -157,7 +157,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// The key of an object and its colon.
+    /// Takes the key of an object and its colon.
     pub(super) fn key(&mut self) -> Result<Vec<u8>, Stop> {
         const KEY_BYTES_MAX: usize = 256;
         let mut key = Vec::new();
@@ -167,8 +167,8 @@ impl<R: Read> Json<R> {
         Ok(key)
     }
 
-    /// Takes an array of records of so many numbers. What `take` says does not fit is an error at its place. A record at the end of the
-    /// stream that is not whole is dropped.
+    /// Takes an array of records with a fixed number of numbers. What `take` refuses is an error at its position. An
+    /// incomplete record at the end of the stream is dropped.
     pub(super) fn records<const MAX: usize>(
         &mut self,
         fields: usize,
@@ -194,7 +194,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// A number of an array, and what is behind it.
+    /// Takes a number of an array, and its separator.
     #[inline]
     fn number(&mut self) -> Result<(u64, Next), Stop> {
         if self.end - self.at < BEHIND_BYTES {
@@ -229,7 +229,7 @@ impl<R: Read> Json<R> {
         Ok((value, self.next(b']')?))
     }
 
-    /// Takes an array of numbers and of such arrays. What `take` says does not fit is an error at its place.
+    /// Takes an array of numbers and of such arrays. What `take` refuses is an error at its position.
     pub(super) fn nested(
         &mut self,
         mut take: impl FnMut(Token) -> Result<(), &'static str>,
@@ -249,7 +249,7 @@ impl<R: Read> Json<R> {
                     if next == Next::Another {
                         continue;
                     }
-                    // What closed the array was taken with the number.
+                    // The end of the array was taken with the number.
                     self.at -= 1;
                     Token::Close
                 }
@@ -264,14 +264,14 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Takes a number that stands alone.
+    /// Takes a number outside of an array.
     pub(super) fn lone_number(&mut self) -> Result<Option<u64>, Stop> {
         let mut text = Vec::new();
         self.value(DIGITS_MAX + 1, &mut text)?;
         Ok(std::str::from_utf8(&text).ok().and_then(|text| text.trim_ascii().parse().ok()))
     }
 
-    /// Takes a value of any kind. The first bytes of what stands there are put into `out`, with a blank or two.
+    /// Takes a value of any type. Its first bytes are appended to `out`, with a blank or two.
     pub(super) fn value(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
         self.peek()?;
         let mut depth = 0u64;
@@ -300,7 +300,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// A string as it is written, with its quotation marks.
+    /// Takes a string as it is written, with its quotation marks.
     fn raw_string(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<(), Stop> {
         let mut is_escaped = false;
         let mut is_inside = false;
@@ -320,8 +320,8 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// Takes a string. At least its first `bytes_max` bytes are put into `out` as UTF-8, if the file has them so; how many UTF-16 units it has
-    /// is returned, as far as that matters: at least that number, or the right one.
+    /// Takes a string. At least its first `bytes_max` bytes are appended to `out` as UTF-8, if they are valid.
+    /// Returns the number of its UTF-16 units as far as that matters: at least that number, or the exact one.
     pub(super) fn string(&mut self, bytes_max: usize, out: &mut Vec<u8>) -> Result<usize, Stop> {
         out.clear();
         self.take(b'"', "a string")?;
@@ -351,7 +351,7 @@ impl<R: Read> Json<R> {
         }
     }
 
-    /// What stands behind a backslash, as a UTF-16 unit.
+    /// Returns the UTF-16 unit of an escape.
     fn escape(&mut self) -> Result<u16, Stop> {
         let byte = self.byte()?;
         self.at += 1;
@@ -376,7 +376,7 @@ impl<R: Read> Json<R> {
     }
 }
 
-/// How many UTF-16 units some UTF-8 has.
+/// Returns how many UTF-16 units some UTF-8 has.
 fn utf16_len(bytes: &[u8]) -> usize {
     if bytes.is_ascii() {
         return bytes.len();
@@ -389,7 +389,7 @@ fn utf16_len(bytes: &[u8]) -> usize {
     bytes.iter().map(of_byte).sum()
 }
 
-/// Adds a unit, which may be half of a character: `high` is its first half, whose replacement is in `out` already.
+/// Appends a unit, which may be half of a character: `high` is its first half, whose replacement is in `out` already.
 fn push_unit(unit: u16, high: &mut Option<u16>, out: &mut Vec<u8>) {
     let before = high.take();
     let pair = before.and_then(|before| char::decode_utf16([before, unit]).next().and_then(Result::ok));

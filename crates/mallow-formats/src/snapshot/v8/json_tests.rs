@@ -1,8 +1,8 @@
-//! The stream in all sorts of pieces.
+//! The stream in pieces of all sizes.
 
 use super::*;
 
-/// Gives some bytes at a time, and then says that its archive is torn.
+/// Returns some bytes at a time, and then fails like a truncated archive.
 struct Pieces<'a>(&'a [u8], usize);
 
 impl Read for Pieces<'_> {
@@ -34,7 +34,7 @@ fn numbers_come_in_records() {
         let (taken, result) = records(text, piece);
         assert!(result.is_ok(), "{result:?}");
         assert_eq!(taken, expected);
-        // What is cut off is dropped, as the number before the cut may go on behind it.
+        // What is cut off is dropped, since the number before the cut may continue after it.
         for end in 0..text.len() {
             let (taken, result) = records(&text[..end], piece);
             assert!(matches!(result, Err(Stop::End)), "{result:?}");

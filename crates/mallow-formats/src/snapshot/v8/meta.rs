@@ -1,15 +1,15 @@
-//! What the file says of itself: which fields its nodes and edges have. Runtimes and versions differ, so nothing is taken for granted.
+//! The file's description of its fields: those of nodes and edges. Runtimes and versions differ, so nothing is assumed.
 
 use serde_json::Value;
 
-/// Fields of a record; V8 has never written more than seven.
+/// The maximum number of fields of a record; V8 has never written more than seven.
 pub(super) const FIELDS_MAX: usize = 16;
 /// The description has some kilobytes.
 pub(super) const META_BYTES_MAX: usize = 1 << 20;
-/// A node of a type that is not described.
+/// A node with an undescribed type.
 pub(super) const UNDESCRIBED: u8 = u8::MAX;
 
-/// Where each field of a record stands, and what its types mean.
+/// The position of each field of a record, and the meaning of types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Meta {
     pub(super) node_fields: usize,
@@ -21,9 +21,9 @@ pub(super) struct Meta {
     /// Since Chrome 87.
     pub(super) node_detachedness: Option<usize>,
     pub(super) node_types: Vec<String>,
-    /// Which call made it, where that was tracked.
+    /// Which call allocated it, if that was tracked.
     pub(super) node_call: Option<usize>,
-    /// How these calls are written.
+    /// The format of these calls.
     pub(super) traces: Option<TraceMeta>,
     pub(super) edge_fields: usize,
     pub(super) edge_type: usize,
@@ -32,7 +32,7 @@ pub(super) struct Meta {
     pub(super) edge_types: Vec<EdgeType>,
 }
 
-/// Where the fields of `trace_function_infos` and `trace_tree` stand.
+/// The positions of the fields of `trace_function_infos` and `trace_tree`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TraceMeta {
     pub(super) function_fields: usize,
@@ -44,26 +44,26 @@ pub(super) struct TraceMeta {
     pub(super) children: usize,
 }
 
-/// What a reference is, as far as somebody asks.
+/// The kind of a reference, as far as it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum EdgeType {
-    /// By a name that the program gave: a variable, a property. Types that are not known are such.
+    /// By a name that the program gave: a variable, a property. Unknown types count as this one.
     Named,
     /// By an index.
     Element,
     /// By a name that the virtual machine gave.
     Internal,
-    /// By an index of the virtual machine's.
+    /// By an index of the virtual machine.
     Hidden,
-    /// Not by the object itself, but by something behind it.
+    /// Not from the object itself, but from something behind it.
     Shortcut,
-    /// Not so that it is kept alive.
+    /// One that does not keep its target alive.
     Weak,
 }
 
 impl Meta {
-    /// Reads the JSON of `meta`; the error is what was expected.
+    /// Parses the JSON of `meta`; the error is what was expected.
     pub(super) fn parse(json: &[u8]) -> Result<Meta, String> {
         let json: Value = serde_json::from_slice(json).map_err(|_| "a description of the fields (`meta`)")?;
         let nodes = Fields::of(&json, "node_fields")?;
@@ -94,14 +94,14 @@ impl Meta {
         })
     }
 
-    /// The type of nodes that is called so.
+    /// Returns the type of nodes with this name.
     pub(super) fn node_type_named(&self, name: &str) -> Option<u8> {
         self.node_types.iter().position(|other| other == name).map(|at| at as u8)
     }
 }
 
 impl TraceMeta {
-    /// None where nothing was tracked. `children` has to be the last, as all others of a call are told before.
+    /// Returns `None` if nothing was tracked. `children` must be the last field, since all others of a call come before it.
     fn of(meta: &Value) -> Option<TraceMeta> {
         let functions = Fields::of(meta, "trace_function_info_fields").ok()?;
         let calls = Fields::of(meta, "trace_node_fields").ok()?;

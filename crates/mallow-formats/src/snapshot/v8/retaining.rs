@@ -1,12 +1,16 @@
-//! Which references retain, and whose bytes are whose: by the rules of Chrome's DevTools, so that the figures are the same.
+//! Decides which references retain, and which object owns which bytes: by the rules of Chrome's DevTools, so that the metrics are the same.
 //!
-//! They were read from its worker (`HeapSnapshot.ts` of devtools-frontend), which judges them in the tests:
+//! The rules were derived from its worker (`HeapSnapshot.ts` of devtools-frontend), with which the tests compare:
 //! - A weak reference retains nothing, nor does an object itself.
-//! - A shortcut retains only from the root: it stands beside the references by which the same object is reached.
-//! - What the page or program can reach (from the root by shortcuts) is not retained by what it cannot reach, which are the tables of the virtual machine.
+//! - A shortcut retains only from the root: it exists in addition to the references through which the same object is
+//!   reached.
+//! - What the page or program can reach (from the root through shortcuts) is not retained by what it cannot reach,
+//!   which are the tables of the virtual machine.
 //! - The value of a WeakMap's pair is retained by its key and not by the table.
-//! - The bytes of tables, hidden objects and external strings' data belong to the one object that owns them, if it is one.
-//! - What nothing retains hangs under the root. (A ring that is reached from nowhere is left alone; DevTools hangs its objects there, too.)
+//! - The bytes of tables, hidden objects and external strings' data belong to the one object that owns them, if there
+//!   is exactly one.
+//! - What nothing retains becomes a child of the root. (A cycle that is reached from nowhere is left alone; DevTools
+//!   makes its objects children of the root, too.)
 
 use super::document::{Document, Nodes};
 use super::edges::Edges;
@@ -42,7 +46,7 @@ impl<'a> Assigned<'a> {
         Some(self.nodes.types[node as usize]) == node_type
     }
 
-    /// Marks references that do not retain as weak: `targets` are packed from here on. Returns what nothing retains.
+    /// Marks references that do not retain as weak: `targets` are packed from here on. Returns the nodes that nothing retains.
     pub(super) fn mark_weak(&mut self) -> Vec<u32> {
         if self.len() == 0 {
             return Vec::new();
@@ -78,7 +82,7 @@ impl<'a> Assigned<'a> {
         !pairs.is_empty() && pairs.get(&self.edges.labels[edge]) == Some(&self.nodes.ids[node as usize])
     }
 
-    /// What can be reached from the root by its shortcuts and by documents.
+    /// Returns what can be reached from the root through its shortcuts and through documents.
     fn page_owned(&self) -> Bits {
         let mut owned = Bits::new(self.len() as usize);
         let mut stack = Vec::new();
@@ -122,7 +126,7 @@ impl<'a> Assigned<'a> {
         })
     }
 
-    /// Gives the bytes of parts to their owners. To be called before references are marked as weak.
+    /// Moves the bytes of parts to their owners. Must be called before references are marked as weak.
     pub(super) fn move_sizes(&mut self) {
         if self.len() == 0 || !self.has_user_roots() {
             return;
@@ -138,7 +142,7 @@ impl<'a> Assigned<'a> {
         }
     }
 
-    /// The owner of each object: itself, unless it is a part of something.
+    /// Returns the owner of each object: itself, unless it is a part of something.
     fn owners(&self) -> Vec<u32> {
         let types = |name| self.meta.node_type_named(name);
         let (hidden, array, native) = (types("hidden"), types("array"), types("native"));
@@ -155,7 +159,7 @@ impl<'a> Assigned<'a> {
                 continue;
             }
             stack.push(whole);
-            // An owner is handed on until each part has at least two, which is for ever: a part comes here at most twice.
+            // Ownership is propagated until each part has at least two owners, which is final: a part is visited at most twice.
             while let Some(node) = stack.pop() {
                 let owner = owners[node as usize];
                 for edge in self.edges_of(node) {
@@ -176,7 +180,7 @@ impl<'a> Assigned<'a> {
     }
 }
 
-/// A part whose owner is not found.
+/// A part without an owner so far.
 const NOBODY: u32 = u32::MAX - 1;
 /// A part that several objects own.
 const SEVERAL: u32 = u32::MAX;

@@ -1,16 +1,16 @@
 //! The strings: names of classes, functions and properties, and the values of the program's strings.
 //!
-//! A string's number in the file is the number of its name, so nothing has to be translated. Of what is only the value of strings no more is
-//! kept than a report shows.
+//! A string's number in the file is the number of its name, so no mapping is needed. Of strings that are only values,
+//! no more is stored than a report shows.
 
 use super::json::{Json, Next, Stop};
 use mallow_heapsnap::{NameId, Names, TEXT_CHARS_MAX};
 use rustc_hash::FxHashMap;
 use std::io::Read;
 
-/// V8 writes no more of a string's value, unless it is told to (`--heap-snapshot-string-limit`): strings of this length may be longer.
+/// By default, V8 truncates a string's value after this (`--heap-snapshot-string-limit`): strings of this length may be longer.
 const VALUE_UNITS_MAX: usize = 1024;
-/// More of a name is not kept. A browser's classes are C++ templates, of which many begin with the same hundreds of characters.
+/// Names are truncated after this. A browser's classes are C++ templates, of which many begin with the same hundreds of characters.
 const NAME_CHARS_MAX: usize = 4096;
 /// The name of the edge from a table of a WeakMap, or from a key, to a value begins with a number and this.
 const PAIR: &[u8] = b" / part of key (";
@@ -28,7 +28,7 @@ impl Bits {
         self.0.get(at as usize / 64).is_some_and(|word| word >> (at % 64) & 1 == 1)
     }
 
-    /// Sets a bit: whether it was not set. Those beyond the end are none.
+    /// Sets a bit; returns whether it was not set. Numbers beyond the end are ignored.
     pub(super) fn set(&mut self, at: u32) -> bool {
         let Some(word) = self.0.get_mut(at as usize / 64) else { return false };
         let was = *word;
@@ -37,14 +37,14 @@ impl Bits {
     }
 }
 
-/// Which strings are nothing but values.
+/// Which strings are only values.
 pub(super) struct Uses {
     values: Bits,
     names: Bits,
 }
 
 impl Uses {
-    /// Of numbers below this nothing is known; higher ones are names.
+    /// Nothing is known of numbers below this; higher ones are names.
     pub(super) fn new(len: usize) -> Uses {
         Uses { values: Bits::new(len), names: Bits::new(len) }
     }
@@ -70,9 +70,9 @@ pub(super) const STRING: &str = "string";
 #[derive(Default)]
 pub(super) struct Strings {
     pub(super) names: Names,
-    /// Those that are not whole here, ascending.
+    /// Those that are truncated here, ascending.
     cut: Vec<u32>,
-    /// Those that may not be whole in the file, ascending.
+    /// Those that may be truncated in the file, ascending.
     long: Vec<u32>,
     /// Names of edges to values of WeakMaps: the string, and the table's id.
     pub(super) weak_pairs: FxHashMap<u32, u64>,
@@ -84,7 +84,7 @@ pub(super) struct Strings {
 
 impl Strings {
     pub(super) fn read(&mut self, json: &mut Json<impl Read>, uses: &Uses) -> Result<(), Stop> {
-        // A pair's name ends with the id of its table, which must not be cut.
+        // A pair's name ends with the id of its table, which must not be truncated.
         const BYTES_MAX: usize = 4096;
         let mut next = json.open(b'[', b']', "an array of strings")?;
         let mut bytes = Vec::new();
@@ -121,18 +121,18 @@ impl Strings {
         }
     }
 
-    /// Returns whether two strings with this number are equal for sure.
+    /// Returns whether two strings with this number are certainly equal.
     pub(super) fn is_comparable(&self, string: u32) -> bool {
         (string as usize) < self.names.len() && self.long.binary_search(&string).is_err()
     }
 
-    /// Returns whether all of it is here.
+    /// Returns whether it is complete.
     pub(super) fn is_whole(&self, string: u32) -> bool {
         self.is_comparable(string) && self.cut.binary_search(&string).is_err()
     }
 }
 
-/// The id of the table in `N / part of key (K @ID) -> value (V @ID) pair in WeakMap (table @ID)`.
+/// Returns the id of the table in `N / part of key (K @ID) -> value (V @ID) pair in WeakMap (table @ID)`.
 fn table_of_pair(name: &[u8]) -> Option<u64> {
     let digits = name.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let rest = name[digits..].strip_prefix(PAIR).filter(|_| digits > 0)?;

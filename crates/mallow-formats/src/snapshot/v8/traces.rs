@@ -1,8 +1,9 @@
-//! Where objects were allocated, for snapshots that were made while V8 tracked it ("Allocation sampling" is another thing).
+//! Where objects were allocated, for snapshots that were made while V8 tracked it (this is not "Allocation sampling").
 //!
-//! `trace_function_infos` are functions with their script and the line at which they begin; `trace_tree` has a node for each call that led to an
-//! allocation, and its children in an array within it; an object names its node by a number. What the virtual machine's own functions allocate is put
-//! down to the function of a script that called them.
+//! `trace_function_infos` are functions with their script and the line at which they begin; `trace_tree` has a node
+//! for each call that led to an allocation, with its children in a nested array; an object refers to its node by a
+//! number. What the virtual machine's own functions allocate is attributed to the function of a script that called
+//! them.
 
 use super::json::{Json, Stop, Token};
 use super::meta::{FIELDS_MAX, TraceMeta};
@@ -11,7 +12,7 @@ use mallow_heapsnap::{GraphParts, NameId, Site};
 use rustc_hash::FxHashMap;
 use std::io::Read;
 
-/// Functions, and the calls of them.
+/// Functions, and their calls.
 #[derive(Default)]
 pub(super) struct Traces {
     functions: Vec<Function>,
@@ -22,24 +23,24 @@ pub(super) struct Traces {
 
 #[derive(Clone, Copy)]
 struct Function {
-    /// Number of a string, which is empty for the virtual machine's own.
+    /// Number of a string, which is empty for functions of the virtual machine.
     script: u32,
-    /// From 1 on; 0 where V8 does not know it.
+    /// From 1 on; 0 if V8 does not know it.
     line: u32,
 }
 
 struct Call {
     /// Index into [`Traces::functions`].
     function: u64,
-    /// Who called; none for the root.
+    /// The caller; `None` for the root.
     caller: Option<u32>,
 }
 
-/// A node of the tree that is being read.
+/// A node of the tree that is being parsed.
 #[derive(Default)]
 struct Open {
     caller: Option<u32>,
-    /// How many fields of the present node were there.
+    /// How many fields of the present node were parsed.
     fields: usize,
     id: u64,
     function: u64,
@@ -86,12 +87,12 @@ impl Traces {
         })
     }
 
-    /// The strings that are names of scripts.
+    /// Returns the strings that are names of scripts.
     pub(super) fn scripts(&self) -> impl Iterator<Item = u32> {
         self.functions.iter().map(|function| function.script)
     }
 
-    /// Tells the graph where its objects were made: some of them, and the calls' numbers.
+    /// Adds sites to the graph, where some of its objects were allocated, and returns the calls' numbers.
     pub(super) fn sites(
         &self,
         objects: usize,
@@ -106,7 +107,7 @@ impl Traces {
         let is_named = |script: u32| {
             (script as usize) < strings.names.len() && !strings.names.get(NameId(script)).is_empty()
         };
-        // Callers stand in front of those that they call. 0 is no site, as in the graph.
+        // Callers come before their callees. 0 means no site, as in the graph.
         let mut of_calls: Vec<u32> = Vec::with_capacity(self.calls.len());
         for call in &self.calls {
             let own = usize::try_from(call.function).ok().and_then(|at| self.functions.get(at));

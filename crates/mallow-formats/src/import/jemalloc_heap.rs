@@ -5,7 +5,7 @@
 //!   t*: 335: 1356217 [665: 1837996]           all threads: live blocks: bytes [allocated blocks: bytes]
 //!   t0: 237: 2507072 [237: 2507072] name      each thread
 //! @ 0x7f2a9c4a2630 0x7f2a9c4a2d21 …           a stack, innermost first, return addresses
-//!   t*: 55: 49382 [55: 49382]                 the same figures of that stack
+//!   t*: 55: 49382 [55: 49382]                 the same metrics of that stack
 //!   t1: 55: 49382 [55: 49382]
 //!
 //! MAPPED_LIBRARIES:                           /proc/PID/maps

@@ -1,5 +1,5 @@
-// Loaded into Node by `mallow soak`: collects, and tells figures, whenever mallow asks. Every fault is swallowed: the
-// program must not notice that this is here, and nothing here keeps it alive.
+// Loaded into Node by `mallow soak`: collects and reports metrics on mallow's request. Every exception is caught: the
+// program must not notice this script, which does not keep it alive.
 'use strict';
 
 (() => {
@@ -26,7 +26,7 @@
       })}\n`;
     };
 
-    // The program stands still until it is written.
+    // The program is suspended until it is written.
     const snapshot = (path) => {
       try {
         v8.writeHeapSnapshot(path);
@@ -47,7 +47,7 @@
           const lines = (unread + asked.toString('utf8')).split('\n');
           unread = lines.pop();
           collect();
-          // What a collection found finalizable goes after the next turn.
+          // Finalizers that a collection has scheduled run after the next turn.
           setImmediate(() => {
             try {
               collect();
@@ -59,7 +59,7 @@
           });
         } catch (_) {}
       });
-      // mallow ends a connection only when it ends itself; an error is the program's doing.
+      // mallow ends a connection only when it ends itself; an error is caused by the program.
       socket.on('error', (fault) => {
         isLost = fault.code !== 'ECONNREFUSED';
       });

@@ -1,10 +1,10 @@
 
 
 def _mallow():
-    """Loaded into Python by `mallow soak`: collects, and tells figures, whenever mallow asks.
+    """Loaded into Python by `mallow soak`: collects and reports metrics on mallow's request.
 
-    Every fault is swallowed: the program must not notice that this is here. The thread is none of `threading`'s, so that
-    nobody counts it or waits for it.
+    Every exception is caught: the program must not notice this script. The thread is not one of `threading`'s, so that
+    the program neither counts it nor waits for it.
     """
     import os
 
@@ -32,7 +32,7 @@ def _mallow():
         connection["fd"] = fd
         connection["inode"] = os.fstat(fd).st_ino
 
-    # The same number may be somebody else's later.
+    # The number may be reused by another file later.
     def is_ours():
         try:
             return os.fstat(connection["fd"]).st_ino == connection["inode"]
@@ -142,7 +142,7 @@ def _mallow_allocated_bytes():
 
         report = ctypes.pythonapi._PyObject_DebugMallocStats
         report.argtypes = [ctypes.c_void_p]
-        # Called with the interpreter's lock held, so that nobody waits for it with a half-written text.
+        # Called with the interpreter's lock held, so that no thread waits for it with a half-written text.
         lib = ctypes.PyDLL(None)
         open_stream, close_stream, free = lib.open_memstream, lib.fclose, lib.free
         open_stream.restype = ctypes.c_void_p

@@ -1,5 +1,5 @@
-# Loaded into Ruby by `mallow soak`: collects, and tells figures, whenever mallow asks. Every fault is swallowed: the
-# program must not notice that this is here.
+# Loaded into Ruby by `mallow soak`: collects and reports metrics on mallow's request. Every exception is caught: the
+# program must not notice this script.
 begin
   name = ENV["MALLOW_SOAK_SOCKET"]
   if name && name.start_with?("@")
@@ -7,8 +7,8 @@ begin
     io = nil
     inode = nil
 
-    # A number far from those that programs close one by one; the same number may be somebody else's later, so whose it
-    # is is looked at each time.
+    # A number far from those that programs close one by one; the number may be reused by another file later,
+    # so its inode is checked each time.
     connect = lambda do
       socket = UNIXSocket.new("\0#{name[1..]}")
       high = begin

@@ -181,7 +181,7 @@ fn recorded_text(metric: Metric, value: u64) -> String {
     }
 }
 
-/// Formats a change: `−50.1 %`. If its interval contains 0, the interval is shown too.
+/// Formats a change: `−50.1 %`. A `~` marks one whose interval contains 0, or is unknown.
 fn change(ratio: &Ratio) -> String {
     let clear = ratio.has_interval() && (ratio.high < 1.0 || ratio.low > 1.0);
     let mark = if clear { "" } else { "~" };

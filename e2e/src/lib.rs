@@ -7,8 +7,10 @@
 //! reads what `mallow` says through [`Session`]. [`mod@hazard`] does that for a program of `programs/hazards`, whose
 //! expected metrics [`expected`] compares.
 
+pub mod ci_job;
 pub mod dhat;
 pub mod expected;
+pub mod forge;
 pub mod gate;
 pub mod hazard;
 pub mod program;

@@ -2,6 +2,9 @@
 
 mod bad_input;
 mod bench;
+mod ci_github;
+mod ci_gitlab;
+mod ci_install;
 mod cpu;
 mod cpu_java;
 mod cpu_scripts;

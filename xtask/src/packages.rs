@@ -91,6 +91,9 @@ const NEEDS: &[Need] = &[
     command(&["wrk"], "wrk"),
     // Makes certificates for servers with TLS.
     command(&["openssl"], "openssl"),
+    // What the scripts of `integrations/ci` call.
+    command(&["curl"], "curl"),
+    command(&["jq"], "jq"),
     // Test runners that call the gate: `programs/gate/examples`.
     installed(&["python3-pytest"]),
     command(&["cmake"], "cmake"),

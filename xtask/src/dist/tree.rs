@@ -1,4 +1,5 @@
-//! What is installed below a prefix such as `/usr/local`: the program, its man pages and completions, and the licences.
+//! What is installed below a prefix such as `/usr/local`: the program, its man pages and completions, scripts for CI, and the
+//! licences.
 
 use super::Release;
 use super::licences;
@@ -21,6 +22,9 @@ const PAGES: &str = "share/man/man1";
 /// Where the rest of the documentation is.
 pub(super) const DOC: &str = "share/doc/mallow";
 
+/// Where a job's scripts are: what a component of GitLab's runs comes with the program.
+const SCRIPTS: &str = "share/mallow/ci";
+
 /// Files of the repository that are for everybody who has the program.
 const DOCUMENTS: [&str; 5] = ["README.md", "CHANGELOG.md", "NOTICE", "LICENSE-MIT", "LICENSE-APACHE"];
 
@@ -41,15 +45,8 @@ impl Tree {
         }
         let pages = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}."))?;
         run::captured(Command::new(program).arg("man-pages").arg(pages.path()))?;
-        let mut names: Vec<PathBuf> = fs::read_dir(pages.path())
-            .map_err(|error| format!("the man pages cannot be listed: {error}."))?
-            .flatten()
-            .map(|entry| entry.path())
-            .collect();
-        names.sort();
-        for page in names {
-            tree.add(Path::new(PAGES).join(page.file_name().unwrap_or_default()), read(&page)?, Kind::Data);
-        }
+        tree.add_folder(PAGES, pages.path())?;
+        tree.add_folder(SCRIPTS, &release.root.join("integrations/ci"))?;
         for name in DOCUMENTS {
             tree.add(Path::new(DOC).join(name), read(&release.root.join(name))?, Kind::Data);
         }
@@ -70,6 +67,20 @@ impl Tree {
     pub(super) fn get(&self, place: &Path) -> Result<&[u8], String> {
         let found = self.files.iter().find(|(path, ..)| path == place);
         found.map(|(_, bytes, _)| &bytes[..]).ok_or_else(|| format!("{} is not made.", place.display()))
+    }
+
+    /// Adds the files of a folder, in their order.
+    fn add_folder(&mut self, place: &str, folder: &Path) -> Result<(), String> {
+        let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+            .map_err(|error| format!("{} cannot be listed: {error}.", folder.display()))?
+            .flatten()
+            .map(|entry| entry.path())
+            .collect();
+        paths.sort();
+        for path in paths {
+            self.add(Path::new(place).join(path.file_name().unwrap_or_default()), read(&path)?, Kind::Data);
+        }
+        Ok(())
     }
 
     fn add(&mut self, place: impl Into<PathBuf>, bytes: Vec<u8>, kind: Kind) {

@@ -25,6 +25,7 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
     ("programs/gate/", "e2e", "gate"),
     ("programs/soak/", "e2e", "soak"),
     ("programs/", "e2e", ""),
+    ("integrations/", "e2e", "ci_"),
     ("README.md", "e2e", "readme::"),
     ("docs/schema/", "mallow-json", ""),
     ("docs/guide/", "mallow", ""),

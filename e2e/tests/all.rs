@@ -53,6 +53,7 @@ mod off_cpu;
 mod opened;
 mod own_allocators;
 mod parts;
+mod pytest_plugin;
 mod readme;
 mod replaced_library;
 mod script_judges;

@@ -1,5 +1,5 @@
 //! Wheels for PyPI: `mallow-profiler`, which holds the program, and `mallow-markers`, which it brings along: the package `mallow` that
-//! programs import, and that `python -m mallow` runs.
+//! programs import and that `python -m mallow` runs, and the plugin for pytest.
 //!
 //! `wheel pack`, the Python project's own tool, writes the list of checksums and the archive.
 
@@ -16,6 +16,9 @@ const PLATFORMS: [&str; 3] = ["manylinux2014_x86_64", "manylinux_2_17_x86_64", "
 /// Files of the licences, in the folder that says what a wheel is.
 const LICENCES: [&str; 5] =
     ["LICENSE-MIT", "LICENSE-APACHE", "NOTICE", "THIRD-PARTY.txt", "RUST-STANDARD-LIBRARY.html"];
+
+/// The plugin for pytest, which finds it by an entry point.
+const PYTEST: &str = "mallow_pytest.py";
 
 /// Makes both.
 pub(super) fn build(release: &Release, tree: &Tree) -> Result<[PathBuf; 2], String> {
@@ -40,6 +43,13 @@ fn markers(release: &Release, tree: &Tree) -> Result<PathBuf, String> {
         let source = release.root.join("markers/python/mallow").join(name);
         stage.put(Path::new("mallow").join(name), read(&source)?, Kind::Data)?;
     }
+    stage.put(PYTEST, read(&release.root.join("markers/python").join(PYTEST))?, Kind::Data)?;
+    let info = format!("{}-{}.dist-info", wheel.name, release.version);
+    stage.put(
+        format!("{info}/entry_points.txt"),
+        "[pytest11]\nmallow_pytest = mallow_pytest\n",
+        Kind::Data,
+    )?;
     wheel.pack(&stage)
 }
 

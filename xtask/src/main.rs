@@ -14,6 +14,7 @@ mod packages;
 mod quick;
 mod recorder;
 mod run;
+mod site;
 mod slim;
 mod soak_record;
 mod steps;
@@ -51,6 +52,7 @@ cargo xtask COMMAND
   dist [--output FOLDER] the static program and every package that holds it, into target/dist; minutes
   dist --try [WAY]…      install each package in a clean root, record, report, remove; needs root
   dist --twice           two builds in two folders give the same bytes
+  site                   the guide as a site of static pages, its links checked, into target/site/html
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
                          what recording costs, against heaptrack; a complete run is written to bench/record/
   soak-record [--runs N] [--jobs N] [--only SERVER/MODE]… [--output FILE]
@@ -115,6 +117,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             let choice = testing::Choice::parse(&root, word, names).map_err(Failure::Usage)?;
             Ok(steps::timed("test", || testing::chosen(&root, &[choice]))?)
         }
+        ("site", []) => Ok(steps::timed("site", || site::run(&root))?),
         ("quick", []) => Ok(quick::run(&root)?),
         ("long", options) => {
             let plan = long::Plan::parse(options).map_err(Failure::Usage)?;

@@ -244,7 +244,7 @@ fn missing(report: &Value, kind: &str) -> Option<String> {
 }
 
 /// The line of a source that carries the marker.
-fn line_of(source: &str, marker: &str) -> u64 {
+pub fn line_of(source: &str, marker: &str) -> u64 {
     let text = fs::read_to_string(sources().join(source)).expect("a source can be read");
     // A marker may begin like another one: `LEAK leak1k` and `LEAK leak1k_every64`.
     let is_it = |line: &str| {

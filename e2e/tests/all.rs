@@ -68,6 +68,7 @@ mod soak;
 mod soak_flow;
 mod soak_servers;
 mod soak_tls;
+mod soak_workers;
 mod stat_exact;
 mod static_hazards;
 mod static_programs;

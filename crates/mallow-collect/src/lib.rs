@@ -81,7 +81,7 @@ pub use command_lines::CommandLines;
 pub use ending::exit_of_status;
 pub use error::CollectError;
 pub use heap::{HeapMetrics, HeapSource, Linked, NotSeen, OwnAllocator, heap_source, linked_into};
-pub use live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
+pub use live_heap::{AllocatorAccount, EndedProcesses, LiveHeap, LiveProcess, Order};
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
 pub use mallow_wire::shared::{

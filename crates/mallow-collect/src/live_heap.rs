@@ -8,6 +8,17 @@ use mallow_profile::LiveSite;
 pub struct LiveHeap {
     /// The processes that were recorded then.
     pub processes: Vec<LiveProcess>,
+    /// Those that had ended by then.
+    pub ended: EndedProcesses,
+}
+
+/// Processes of a recording that have ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct EndedProcesses {
+    /// How many.
+    pub processes: u64,
+    /// Their allocations, as of the last pass before each one's end.
+    pub allocations: u64,
 }
 
 /// The live blocks of one process.

@@ -4,10 +4,11 @@
 //! everything that happened before its query.
 
 use crate::collector::Observer;
-use crate::live_heap::{AllocatorAccount, LiveHeap, LiveProcess, Order};
+use crate::live_heap::{AllocatorAccount, EndedProcesses, LiveHeap, LiveProcess, Order};
 use crate::live_stacks::LiveStacks;
 use crate::process::TracedProcess;
 use mallow_wire::shared::*;
+use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::{Duration, Instant};
@@ -28,6 +29,29 @@ pub(crate) struct LiveQueries {
     started: Option<Sender<u32>>,
     taken: Vec<Query>,
     orders: Vec<Pending>,
+    lives: Lives,
+}
+
+/// What processes had done when they were seen last, so that it is known of those that have ended.
+#[derive(Debug, Default)]
+struct Lives {
+    /// Allocations of those that live, by their index.
+    allocations: FxHashMap<u32, u64>,
+    ended: EndedProcesses,
+}
+
+impl Lives {
+    /// `living` are the processes of this pass with their allocations.
+    fn pass(&mut self, living: impl Iterator<Item = (u32, u64)>) {
+        let before = std::mem::take(&mut self.allocations);
+        self.allocations.extend(living);
+        for (index, allocations) in before {
+            if !self.allocations.contains_key(&index) {
+                self.ended.processes += 1;
+                self.ended.allocations += allocations;
+            }
+        }
+    }
 }
 
 /// An order that helper threads carry out.
@@ -41,7 +65,13 @@ struct Pending {
 
 impl LiveQueries {
     pub(crate) fn new(receiver: Receiver<Query>, started: Sender<u32>) -> LiveQueries {
-        LiveQueries { receiver, started: Some(started), taken: Vec::new(), orders: Vec::new() }
+        LiveQueries {
+            receiver,
+            started: Some(started),
+            taken: Vec::new(),
+            orders: Vec::new(),
+            lives: Lives::default(),
+        }
     }
 
     /// The command runs.
@@ -60,9 +90,10 @@ impl Observer for LiveQueries {
 
     /// Answers the accepted queries. A caller that has stopped waiting gets no answer.
     fn after_pass(&mut self, processes: &mut [TracedProcess]) {
+        self.lives.pass(processes.iter().map(|process| (process.index, process.fold().totals().allocations)));
         for query in std::mem::take(&mut self.taken) {
             match query {
-                Query::Heap(reply) => drop(reply.send(look(processes))),
+                Query::Heap(reply) => drop(reply.send(look(processes, self.lives.ended))),
                 Query::Live(reply) => drop(reply.send(live(processes))),
                 Query::Stacks(reply) => drop(reply.send(LiveStacks::of(processes))),
                 Query::Order(order, patience, reply) => {
@@ -74,7 +105,7 @@ impl Observer for LiveQueries {
     }
 }
 
-fn look(processes: &[TracedProcess]) -> LiveHeap {
+fn look(processes: &[TracedProcess], ended: EndedProcesses) -> LiveHeap {
     let of = |process: &TracedProcess| {
         let fold = process.fold();
         LiveProcess {
@@ -89,7 +120,7 @@ fn look(processes: &[TracedProcess]) -> LiveHeap {
             source: process.heap_source(),
         }
     };
-    LiveHeap { processes: processes.iter().map(of).collect() }
+    LiveHeap { processes: processes.iter().map(of).collect(), ended }
 }
 
 fn live(processes: &[TracedProcess]) -> (u64, u64) {
@@ -166,4 +197,21 @@ fn account(process: &TracedProcess) -> Option<AllocatorAccount> {
         held_bytes: known.then_some(held),
         used_bytes: known.then(|| helper_thread.used_bytes.load(Ordering::Relaxed).min(held)),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_ended_is_counted_with_what_it_had_done_when_it_was_seen_last() {
+        let mut lives = Lives::default();
+        lives.pass([(1, 10), (2, 20)].into_iter());
+        lives.pass([(1, 15), (2, 25), (3, 7)].into_iter());
+        assert_eq!(lives.ended, EndedProcesses::default());
+        lives.pass([(1, 16)].into_iter());
+        assert_eq!(lives.ended, EndedProcesses { processes: 2, allocations: 32 });
+        lives.pass([(1, 17)].into_iter());
+        assert_eq!(lives.ended.processes, 2, "nobody ends twice");
+    }
 }

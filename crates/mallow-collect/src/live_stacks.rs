@@ -55,6 +55,11 @@ impl LiveStacks {
         stacks.iter().map(|(index, stack)| self.frames_of(*index, *stack)).collect()
     }
 
+    /// Returns whether the process with that index was recorded at the time of the query.
+    pub fn knows(&self, index: u32) -> bool {
+        self.process(index).is_some()
+    }
+
     fn frames_of(&self, index: u32, stack: StackId) -> Vec<Frame> {
         let Some(process) = self.process(index) else { return Vec::new() };
         process.chain(stack).flat_map(|node| self.located(process, &node).1).collect()

@@ -1,6 +1,7 @@
 //! From samples to what the judge wants to see.
 
 use crate::sample::{Memory, Phase, Sample};
+use crate::workers::{by_age, of_staying, replaced_count};
 use mallow_growth::{Evidence, Fault, ForeignHeap, Observation, Rules, Stacks};
 use std::collections::BTreeMap;
 
@@ -37,6 +38,8 @@ pub fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
         uncollected: samples.iter().any(|sample| sample.uncollected) && !samples.iter().any(is_managed),
         foreign_heap: foreign_heap(samples),
         stacks: Stacks::default(),
+        workers: by_age(samples).into_iter().map(|look| look.observation).collect(),
+        staying: of_staying(samples),
     }
 }
 
@@ -103,20 +106,17 @@ fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
 
 /// A word about workers that ended and were replaced: what they held is not in the series any more.
 pub fn replaced(samples: &[Sample]) -> Option<String> {
-    /// One that ends may have had its reason.
-    const ENDED_MIN: u32 = 2;
-    let mut looks =
-        samples.iter().filter(|sample| sample.phase == Phase::Measured && !sample.is_after_exit());
-    let first = looks.next()?;
-    let last = looks.next_back()?;
-    let ended = last.processes_ended.saturating_sub(first.processes_ended);
-    let is_replaced = ended >= ENDED_MIN && last.processes >= first.processes;
-    is_replaced.then(|| {
-        format!(
-            "at least {ended} processes of the server ended during the load and others began: memory that a worker loses goes with it, and all of \
-             them together are no steady series; soak it with workers that stay (gunicorn without --max-requests, and their like)"
-        )
-    })
+    let ended = replaced_count(samples)?;
+    let what = match by_age(samples).is_empty() {
+        false => {
+            "what they lost went with them, so live heap is judged by their age, as that of one worker that lives through all of it"
+        }
+        true => {
+            "memory that a worker loses goes with it, and all of them together are no steady series; soak it with workers that stay (gunicorn \
+             without --max-requests, and their like)"
+        }
+    };
+    Some(format!("at least {ended} processes of the server ended during the load and others began: {what}"))
 }
 
 /// A word about a load that met nothing but refusals, though they are accepted: it is not the program's work that was tested.

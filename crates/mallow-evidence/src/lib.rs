@@ -5,7 +5,7 @@
 //! the verdict and knows no server. This crate parses the text of a journal ([`JournalRead`]), so a soak of yesterday is judged like
 //! one of today.
 //!
-//! In reading order: `sample.rs`, `evidence.rs`, `report.rs`, `journal.rs`.
+//! In reading order: `sample.rs`, `evidence.rs`, `workers.rs`, `report.rs`, `journal.rs`.
 //!
 //! [`Evidence`]: mallow_growth::Evidence
 
@@ -14,11 +14,14 @@ mod journal;
 mod progress;
 mod report;
 mod sample;
+mod workers;
 
 pub use evidence::{evidence, of_samples, only_refusals, replaced};
 pub use journal::{JournalError, JournalHead, JournalRead, SCHEMA};
 pub use progress::Progress;
 pub use report::{Comparison, Growth, HeapSnapshots, MappingGrowth, Series, SoakReport, Unrecorded};
 pub use sample::{
-    AllocatorMetrics, HeapMetrics, LatencyMetrics, LoadMetrics, Memory, Phase, RuntimeMetrics, Sample,
+    AllocatorMetrics, HeapMetrics, LatencyMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics,
+    Sample,
 };
+pub use workers::{WorkerLook, by_age};

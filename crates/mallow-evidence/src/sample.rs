@@ -62,6 +62,13 @@ pub struct Sample {
     pub processes: u32,
     /// Processes of the server that have ended so far, as far as they were seen.
     pub processes_ended: u32,
+    /// The live heap of each of several processes, in the order in which they were met; empty without a recorder, and for one process.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub heaps: Vec<ProcessHeap>,
+    /// Recorded processes that have ended so far.
+    pub recorded_ended: u64,
+    /// The allocations of those.
+    pub allocations_ended: u64,
     /// What managed runtimes said after a collection.
     pub runtimes: Vec<RuntimeMetrics>,
     /// A runtime that manages memory is at work, and nobody made it collect.
@@ -130,6 +137,22 @@ pub struct LatencyMetrics {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HeapMetrics {
+    /// Bytes allocated and not freed.
+    pub live_bytes: u64,
+    /// Blocks of those.
+    pub live_blocks: u64,
+    /// Allocations so far.
+    pub allocations: u64,
+}
+
+/// The live heap of one process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProcessHeap {
+    /// Its number in the recording: a process id may be given out again, this is not.
+    pub index: u32,
+    /// Its process id.
+    pub pid: u32,
     /// Bytes allocated and not freed.
     pub live_bytes: u64,
     /// Blocks of those.

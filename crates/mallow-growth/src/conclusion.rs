@@ -190,6 +190,8 @@ pub struct Conclusion {
     pub verdict: Verdict,
     /// The metric that it rests on.
     pub basis: Basis,
+    /// Live and managed heap are those of one worker by its age, since workers were replaced.
+    pub by_age: bool,
     /// The program's memory is not on any observed heap: only resident memory shows it.
     pub is_elsewhere: bool,
     /// The observations that the trends are drawn through: the last half.

@@ -23,6 +23,7 @@ pub fn judge(evidence: &Evidence, rules: &Rules) -> Conclusion {
     Conclusion {
         verdict,
         basis,
+        by_age: metrics.by_age,
         is_elsewhere: metrics.is_elsewhere,
         window: window(&evidence.observations),
         heap: trend(&metrics.heap),

@@ -4,7 +4,7 @@ use crate::holder;
 use crate::metric_trend::{MetricTrend, trend_of};
 use crate::series::{Point, points_of};
 use crate::steady::{Steady, steady};
-use crate::{Basis, Evidence, Rules};
+use crate::{Basis, Evidence, Observation, Rules};
 
 /// Each metric's trend.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,8 @@ pub(crate) struct Metrics {
     pub(crate) managed: Option<MetricTrend>,
     /// Resident memory of the allocator's areas.
     pub(crate) areas: Option<MetricTrend>,
+    /// The heap is that of one worker by its age.
+    pub(crate) by_age: bool,
     /// Stacks of the live heap that grow by a constant.
     pub(crate) steady: Option<Steady>,
     /// The memory is on none of the heaps, see [`crate::holder`].
@@ -25,6 +27,24 @@ pub(crate) struct Metrics {
     pub(crate) is_sliver: bool,
     /// What resident memory may hide, in bytes per request, see [`holder::headroom`].
     pub(crate) hidden: f64,
+}
+
+/// The series of a program's heap: that of one worker by its age where workers are replaced.
+fn lives(evidence: &Evidence) -> &[Observation] {
+    if evidence.workers.is_empty() { &evidence.observations } else { &evidence.workers }
+}
+
+/// The trend of the live heap, and whether it is by age. Where workers are replaced it is the worse of two: theirs, and that of the processes
+/// that stay.
+fn heap_of(evidence: &Evidence, rules: &Rules) -> (Option<MetricTrend>, bool) {
+    let trend = |seen: &[Observation]| {
+        let points = points_of(seen, |seen| seen.live_bytes)?;
+        Some(trend_of(&points, rules.heap_per_request_min))
+    };
+    let badness = |trend: &MetricTrend| (trend.grows(), trend.is_unclear());
+    let (workers, staying) = (trend(lives(evidence)), trend(&evidence.staying));
+    let is_worse = matches!((&workers, &staying), (Some(one), Some(other)) if badness(other) > badness(one));
+    if is_worse { (staying, false) } else { (workers, !evidence.workers.is_empty()) }
 }
 
 /// The detection limit of a metric.
@@ -42,16 +62,19 @@ impl Metrics {
         let heap = |points: Vec<Point>| trend_of(&points, rules.heap_per_request_min);
         let pages = |points: Vec<Point>| trend_of(&points, rules.resident_per_request_min);
         let resident = points_of(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default();
+        let (heap_trend, by_age) = heap_of(evidence, rules);
         Metrics {
             hidden: holder::headroom(evidence) / resident.requests.max(1.0),
             resident,
-            heap: points_of(seen, |seen| seen.live_bytes).map(heap),
+            heap: heap_trend,
+            by_age,
             trimmed: points_of(seen, |seen| seen.trimmed_bytes).map(pages),
             mapped: points_of(seen, |seen| seen.mapped_bytes).map(pages),
             allocator: points_of(seen, |seen| seen.allocator_bytes).map(pages),
-            managed: points_of(seen, |seen| seen.managed_bytes).map(heap),
+            managed: points_of(lives(evidence), |seen| seen.managed_bytes).map(heap),
             areas: points_of(seen, |seen| seen.areas_bytes).map(pages),
-            steady: steady(evidence, rules),
+            // Of a stack there is only the sum over workers.
+            steady: steady(evidence, rules).filter(|_| evidence.workers.is_empty()),
             is_elsewhere: holder::is_elsewhere(evidence),
             is_sliver: holder::is_sliver(evidence),
         }

@@ -53,6 +53,11 @@ pub struct Evidence {
     pub foreign_heap: ForeignHeap,
     /// Live bytes of single stacks.
     pub stacks: Stacks,
+    /// Heaps of workers that end and are replaced, youngest first: one worker that lives through all of it. `requests` is its age, and nothing
+    /// but live and managed bytes is told. Empty where the processes of `observations` stay.
+    pub workers: Vec<Observation>,
+    /// Live bytes of those that stay beside them.
+    pub staying: Vec<Observation>,
 }
 
 /// A heap outside of malloc: an allocator's, or one under a collector that lets it double before it runs (Go's).

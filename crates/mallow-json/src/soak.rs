@@ -75,6 +75,8 @@ mirror! {
 struct GrowthJson {
     #[serde(rename = "plane")]
     series: &'static str,
+    /// In each worker, by the age that it has when it is replaced.
+    by_age: bool,
     bytes_per_request: IntervalJson,
     requests_per_second: Option<f64>,
     bytes_per_day: Option<f64>,
@@ -295,7 +297,9 @@ fn is_lost(report: &SoakReport) -> bool {
 
 fn growth(report: &SoakReport) -> GrowthJson {
     let trend = report.conclusion.trend();
-    let pace = pace(report);
+    let (pace, by_age) = (pace(report), report.conclusion.by_age);
+    // What a worker keeps goes with it.
+    let lasting = pace.filter(|_| !by_age);
     GrowthJson {
         series: match report.conclusion.basis {
             Basis::LiveHeap => "live_heap",
@@ -304,15 +308,16 @@ fn growth(report: &SoakReport) -> GrowthJson {
             Basis::Mapped => "mapped",
             Basis::Resident => "resident",
         },
+        by_age,
         bytes_per_request: IntervalJson {
             value: trend.per_request,
             low: trend.per_request_low,
             high: trend.per_request_high,
         },
         requests_per_second: pace.map(|pace| pace.requests_per_second),
-        bytes_per_day: pace.map(|pace| pace.bytes_per_day),
+        bytes_per_day: lasting.map(|pace| pace.bytes_per_day),
         memory_limit_bytes: report.memory_limit_bytes,
-        seconds_to_limit: pace.and_then(|pace| pace.limit).and_then(|(_, seconds)| seconds),
+        seconds_to_limit: lasting.and_then(|pace| pace.limit).and_then(|(_, seconds)| seconds),
     }
 }
 

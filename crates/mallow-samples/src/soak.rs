@@ -239,6 +239,7 @@ fn soak(verdict: Verdict, per_request: f64) -> SoakReport {
     let conclusion = Conclusion {
         verdict,
         basis: Basis::LiveHeap,
+        by_age: false,
         is_elsewhere: false,
         window: 10..20,
         heap: Some(trend(shape, per_request, live(0), live(19))),

@@ -30,10 +30,10 @@ const KEPT_MAX: usize = 160;
 /// The number of stacks that are named; of the others only the sum is known.
 const NAMED_MAX: usize = 2000;
 /// The number of stacks that a report shows.
-const TOLD_MAX: usize = 20;
+pub(crate) const TOLD_MAX: usize = 20;
 
 /// A stack, distinguished from those of other processes.
-type Key = (u32, StackId);
+pub(crate) type Key = (u32, StackId);
 
 impl KeptHeaps {
     /// Stores a snapshot; if there are too many, every second one is dropped.
@@ -55,6 +55,11 @@ impl KeptHeaps {
         let mut inside = self.kept.iter().filter(|kept| window.contains(&kept.observation));
         let first = inside.next()?;
         inside.next_back().map(|last| (first, last))
+    }
+
+    /// The snapshots that are kept, in the order of time.
+    pub(crate) fn kept(&self) -> &[Kept] {
+        &self.kept
     }
 
     /// Returns what each stack held whose bytes differ between the first snapshot and the last. Stacks that fall are
@@ -128,12 +133,12 @@ fn held(look: &LiveHeap) -> impl Iterator<Item = (Key, u64, u64)> {
 }
 
 /// Stacks with the same frames: they differ only in addresses within a line, or in the process that runs the same code.
-struct Group {
-    frames: Vec<Frame>,
-    keys: Vec<Key>,
+pub(crate) struct Group {
+    pub(crate) frames: Vec<Frame>,
+    pub(crate) keys: Vec<Key>,
 }
 
-fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
+pub(crate) fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: FxHashMap<Vec<Frame>, usize> = FxHashMap::default();
     for (key, frames) in keys.iter().zip(frames) {
@@ -210,7 +215,7 @@ mod tests {
             heap: mallow_collect::HeapMetrics::default(),
             source: mallow_collect::HeapSource::Malloc,
         };
-        LiveHeap { processes: vec![process] }
+        LiveHeap { processes: vec![process], ..LiveHeap::default() }
     }
 
     #[test]

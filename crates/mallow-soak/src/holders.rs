@@ -73,11 +73,14 @@ mod tests {
             library: None,
             why: NotSeen::NotLookedAt,
         });
-        let look = LiveHeap { processes: vec![process(1, HeapSource::Malloc), process(2, own)] };
+        let look = LiveHeap {
+            processes: vec![process(1, HeapSource::Malloc), process(2, own)],
+            ..LiveHeap::default()
+        };
         let holders = Holders::default();
         assert_eq!(holders.of(&[1, 2], Some(&look)).as_deref(), Some("mimalloc"));
         assert_eq!(holders.of(&[1], Some(&look)), None);
-        let look = LiveHeap { processes: vec![process(3, HeapSource::Unexplained)] };
+        let look = LiveHeap { processes: vec![process(3, HeapSource::Unexplained)], ..LiveHeap::default() };
         assert_eq!(holders.of(&[3], Some(&look)).as_deref(), Some("unknown"));
         assert_eq!(holders.of(&[std::process::id()], None), None);
     }

@@ -8,6 +8,7 @@
 mod deadline;
 mod error;
 mod growth;
+mod growth_by_age;
 mod holders;
 mod journal;
 mod observe;

@@ -5,7 +5,9 @@ use crate::processes::{self, Mappings};
 use crate::runtime::Runtimes;
 use crate::server::Running;
 use mallow_collect::{AllocatorAccount, LiveHeap, Order};
-use mallow_evidence::{AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, RuntimeMetrics, Sample};
+use mallow_evidence::{
+    AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics, Sample,
+};
 use mallow_load::status_of;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -95,6 +97,9 @@ impl Observer<'_> {
             phase,
             seconds: self.server.seconds(),
             heap: look.as_ref().map(heap_of),
+            heaps: look.as_ref().map(heaps_of).unwrap_or_default(),
+            recorded_ended: look.as_ref().map_or(0, |look| look.ended.processes),
+            allocations_ended: look.as_ref().map_or(0, |look| look.ended.allocations),
             descriptors: pids.iter().map(|pid| processes::descriptors(*pid)).sum(),
             threads: threads.saturating_sub(helper_threads),
             processes: pids.len() as u32,
@@ -179,6 +184,21 @@ fn heap_of(look: &LiveHeap) -> HeapMetrics {
         live_bytes: sum(|process| process.live_bytes),
         live_blocks: sum(|process| process.live_blocks),
         allocations: sum(|process| process.allocations),
+    }
+}
+
+/// Returns the heap of each process, where there are several.
+fn heaps_of(look: &LiveHeap) -> Vec<ProcessHeap> {
+    let of = |process: &mallow_collect::LiveProcess| ProcessHeap {
+        index: process.index,
+        pid: process.pid,
+        live_bytes: process.live_bytes,
+        live_blocks: process.live_blocks,
+        allocations: process.allocations,
+    };
+    match look.processes.as_slice() {
+        [_] => Vec::new(),
+        processes => processes.iter().map(of).collect(),
     }
 }
 

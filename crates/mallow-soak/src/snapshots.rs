@@ -31,6 +31,10 @@ pub(crate) fn of_grown_heap(
     conclusion: &Conclusion,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Option<HeapSnapshots>, String> {
+    if conclusion.by_age {
+        // A worker may be replaced between two snapshots of it.
+        return Ok(None);
+    }
     let least = phases.options.rules.heap_per_request_min;
     let Some(folder) = phases.options.snapshots.as_ref().filter(|_| is_worth_it(conclusion, least)) else {
         return Ok(None);

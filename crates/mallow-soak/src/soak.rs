@@ -3,6 +3,7 @@
 use crate::deadline::Deadline;
 use crate::error::SoakError;
 use crate::growth::{KeptHeaps, mapping_growth};
+use crate::growth_by_age::growth_by_age;
 use crate::journal::Journal;
 use crate::options::{Collection, Server, SoakOptions};
 use crate::phases::Phases;
@@ -14,10 +15,10 @@ use crate::snapshots;
 use crate::work::{Worker, check};
 use mallow_collect::Resolve;
 use mallow_evidence::{
-    Growth, HeapSnapshots, JournalHead, JournalRead, Phase, Progress, SCHEMA, SoakReport, Unrecorded,
+    Growth, HeapSnapshots, JournalHead, JournalRead, Phase, Progress, SCHEMA, Sample, SoakReport, Unrecorded,
 };
-use mallow_evidence::{evidence, only_refusals, replaced};
-use mallow_growth::{Conclusion, Fault, judge};
+use mallow_evidence::{by_age, evidence, only_refusals, replaced};
+use mallow_growth::{Conclusion, Evidence, Fault, Verdict, judge};
 use mallow_launch::Interrupts;
 use mallow_load::Trust;
 use mallow_profile::{Profile, Recording};
@@ -175,7 +176,7 @@ fn conclude(
     let mut conclusion = judge(&evidence, &options.rules);
     let mut report = Parts::default();
     if !has_died {
-        report = named(&looks, &server, &evidence.observations, &conclusion, options, resolve, &head);
+        report = named(&looks, &server, (&samples, &evidence), &conclusion, options, resolve, &head);
     }
     progress(Progress::Phase(Phase::Stop));
     let stopped = server.stop();
@@ -252,7 +253,7 @@ struct Parts {
 fn named(
     looks: &KeptHeaps,
     server: &Running,
-    observations: &[mallow_growth::Observation],
+    (samples, evidence): (&[Sample], &Evidence),
     conclusion: &Conclusion,
     options: &SoakOptions,
     resolve: Resolve<'_>,
@@ -261,7 +262,15 @@ fn named(
     let Some(mut stacks) = server.watched().and_then(|watched| watched.stacks()) else {
         return Parts::default();
     };
-    let growth = looks.growth(observations, &conclusion.window, &options.rules, &mut stacks, resolve);
+    let growth = match (conclusion.by_age, conclusion.verdict) {
+        (true, Verdict::Leaking | Verdict::Plateau) => {
+            growth_by_age(looks.kept(), &by_age(samples), &options.rules, &mut stacks, resolve)
+        }
+        (true, _) => Vec::new(),
+        (false, _) => {
+            looks.growth(&evidence.observations, &conclusion.window, &options.rules, &mut stacks, resolve)
+        }
+    };
     let recording = Recording {
         command: head.command.clone(),
         started_unix_us: head.started_unix_us,

@@ -172,9 +172,12 @@ pub struct Split {
     pub resident: f64,
 }
 
-/// The split; none where there is nothing to divide.
+/// The split; none where there is nothing to divide, or where the heap is one worker's and the rest that of all of them.
 pub fn split(report: &SoakReport) -> Option<Split> {
     let conclusion = &report.conclusion;
+    if conclusion.by_age {
+        return None;
+    }
     let slope = |trend: Option<&Trend>| trend.map(|trend| trend.per_request);
     let heap = slope(conclusion.heap.as_ref());
     let managed = slope(conclusion.managed.as_ref());

@@ -68,8 +68,12 @@ fn curve(name: &str, colour: usize, is_right: bool, points: Vec<(f64, f64)>) -> 
     Curve { name: name.into(), is_right, points, stroke: Stroke::Line, colour }
 }
 
-/// Returns the trend of the judged series over its window, as a line through the median of the observations.
+/// Returns the trend of the judged series over its window, as a line through the median of the observations. A trend by age has
+/// another axis.
 fn trend(report: &SoakReport, has_heap: bool) -> Option<Curve> {
+    if report.conclusion.by_age {
+        return None;
+    }
     let (basis, trend) = (report.conclusion.basis, report.conclusion.trend());
     let seen = report.evidence.observations.get(report.conclusion.window.clone())?;
     let level = |seen: &Observation| match basis {

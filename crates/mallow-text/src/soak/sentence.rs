@@ -62,6 +62,10 @@ fn growth(report: &SoakReport) -> String {
     };
     let between = format!("{} to {}", number(trend.per_request_low), number(trend.per_request_high));
     let mut text = format!("{growth}{of} per request ({between})");
+    if report.conclusion.by_age {
+        text.push_str(" in each worker, until it is replaced");
+        return text;
+    }
     if let Some(pace) = pace(report) {
         text.push_str(&format!(", {} a day at this rate", size(pace.bytes_per_day)));
         text.push_str(&until(&pace));

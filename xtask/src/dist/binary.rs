@@ -35,11 +35,14 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
     run::shown(&mut cargo)?;
     let target = Workspace { folder: PathBuf::new() }.target_folder(&release.root)?;
     let binary = target.join(TARGET).join("dist/mallow");
-    let faults = faults(&binary, &[folder(&release.root), folder(&home)])?;
-    if faults.is_empty() {
-        return Ok(binary);
+    // `cargo mallow` lies beside it.
+    for program in [&binary, &binary.with_file_name("cargo-mallow")] {
+        let faults = faults(program, &[folder(&release.root), folder(&home)])?;
+        if !faults.is_empty() {
+            return Err(format!("{} is not fit to be handed out: {}", program.display(), faults.join(" ")));
+        }
     }
-    Err(format!("{} is not fit to be handed out: {}", binary.display(), faults.join(" ")))
+    Ok(binary)
 }
 
 /// What is wrong with it.

@@ -39,6 +39,7 @@ impl Tree {
     pub(super) fn gather(release: &Release, program: &Path) -> Result<Tree, String> {
         let mut tree = Tree { files: Vec::new() };
         tree.add("bin/mallow", read(program)?, Kind::Program);
+        tree.add("bin/cargo-mallow", read(&program.with_file_name("cargo-mallow"))?, Kind::Program);
         for (shell, place) in SHELLS {
             let text = run::captured(Command::new(program).args(["completions", shell]))?;
             tree.add(place, text.into_bytes(), Kind::Data);

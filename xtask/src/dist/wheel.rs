@@ -17,8 +17,8 @@ const PLATFORMS: [&str; 3] = ["manylinux2014_x86_64", "manylinux_2_17_x86_64", "
 const LICENCES: [&str; 5] =
     ["LICENSE-MIT", "LICENSE-APACHE", "NOTICE", "THIRD-PARTY.txt", "RUST-STANDARD-LIBRARY.html"];
 
-/// The plugin for pytest, which finds it by an entry point.
-const PYTEST: &str = "mallow_pytest.py";
+/// By this pytest finds the plugin; `markers/python/pyproject.toml` says the same.
+const PYTEST: &str = "[pytest11]\nmallow_pytest = mallow_pytest\n";
 
 /// Makes both.
 pub(super) fn build(release: &Release, tree: &Tree) -> Result<[PathBuf; 2], String> {
@@ -38,19 +38,7 @@ fn profiler(release: &Release, tree: &Tree) -> Result<PathBuf, String> {
 
 fn markers(release: &Release, tree: &Tree) -> Result<PathBuf, String> {
     let wheel = Wheel { release, name: "mallow_markers", tag: "py3-none-any".to_owned() };
-    let stage = wheel.stage(tree, "Region markers for allocation tests with mallow", "", &LICENCES[..2])?;
-    for name in ["__init__.py", "__main__.py"] {
-        let source = release.root.join("markers/python/mallow").join(name);
-        stage.put(Path::new("mallow").join(name), read(&source)?, Kind::Data)?;
-    }
-    stage.put(PYTEST, read(&release.root.join("markers/python").join(PYTEST))?, Kind::Data)?;
-    let info = format!("{}-{}.dist-info", wheel.name, release.version);
-    stage.put(
-        format!("{info}/entry_points.txt"),
-        "[pytest11]\nmallow_pytest = mallow_pytest\n",
-        Kind::Data,
-    )?;
-    wheel.pack(&stage)
+    wheel.pack(&wheel.of_markers(tree)?)
 }
 
 struct Wheel<'a> {
@@ -84,6 +72,19 @@ impl Wheel<'_> {
         Ok(stage)
     }
 
+    /// The package and the plugin, of the markers' sources.
+    fn of_markers(&self, tree: &Tree) -> Result<Stage, String> {
+        let stage =
+            self.stage(tree, "Region markers for allocation tests with mallow", "", &LICENCES[..2])?;
+        let sources = self.release.root.join("markers/python");
+        for name in ["mallow/__init__.py", "mallow/__main__.py", "mallow_pytest.py"] {
+            stage.put(name, read(&sources.join(name))?, Kind::Data)?;
+        }
+        let info = format!("{}-{}.dist-info", self.name, self.release.version);
+        stage.put(format!("{info}/entry_points.txt"), PYTEST, Kind::Data)?;
+        Ok(stage)
+    }
+
     fn pack(&self, stage: &Stage) -> Result<PathBuf, String> {
         stage.set_times(self.release.epoch_s)?;
         let mut pack: Command = self.release.tool("/usr/bin/python3");
@@ -98,4 +99,32 @@ impl Wheel<'_> {
 fn expanded(tag: &str) -> impl Iterator<Item = String> {
     let (before, platforms) = tag.rsplit_once('-').unwrap_or((tag, ""));
     platforms.split('.').map(move |platform| format!("{before}-{platform}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_markers_bring_the_plugin_of_pytest() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned();
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().to_owned();
+        let release = Release { root: root.clone(), version: "1.2.3".to_owned(), epoch_s: 0, out };
+        let licence = |name: &&str| (Path::new(super::super::tree::DOC).join(name), Vec::new(), Kind::Data);
+        let tree = Tree { files: LICENCES.iter().map(licence).collect() };
+        let wheel = Wheel { release: &release, name: "mallow_markers", tag: "py3-none-any".to_owned() };
+        let stage = wheel.of_markers(&tree).unwrap();
+        let text = |name: &str| String::from_utf8(read(&stage.path().join(name)).unwrap()).unwrap();
+        assert_eq!(text("mallow_markers-1.2.3.dist-info/entry_points.txt"), PYTEST);
+        assert!(text("mallow_pytest.py").contains("def pytest_addoption("));
+        let source: toml::Table =
+            toml::from_str(&std::fs::read_to_string(root.join("markers/python/pyproject.toml")).unwrap())
+                .unwrap();
+        let entries = &source["project"]["entry-points"]["pytest11"];
+        assert_eq!(
+            format!("[pytest11]\nmallow_pytest = {}\n", entries["mallow_pytest"].as_str().unwrap()),
+            PYTEST
+        );
+    }
 }

@@ -1,6 +1,6 @@
 inside tar --extract --gzip --file "/packages/mallow-$VERSION-x86_64-linux.tar.gz" --directory /usr/local --strip-components=1
 [ "$(inside mallow --version | head -n 1 | cut -d' ' -f1-2)" = "mallow $VERSION" ] || fail "\`mallow --version\` does not say $VERSION."
-for there in share/man/man1/mallow-record.1 share/doc/mallow/THIRD-PARTY.txt share/zsh/site-functions/_mallow; do
+for there in share/man/man1/mallow-record.1 share/doc/mallow/THIRD-PARTY.txt share/zsh/site-functions/_mallow share/mallow/ci/check.sh bin/cargo-mallow; do
     [ -s "$R/usr/local/$there" ] || fail "$there is not there."
 done
 records opendir ls /

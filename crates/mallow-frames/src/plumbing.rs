@@ -62,6 +62,10 @@ const LEAF: &[Rule] = &[
         File("library/std/src/alloc.rs"), File("library/std/src/sys/alloc/"),
         // The program's own global allocator's entry.
         Starts("__rg_"),
+        // The way into it, and its crate, whose files tell where only lines are known.
+        StartsAndHas("<", " as core::alloc::global::GlobalAlloc>::"), File("/mimalloc-"),
+        File("/tikv-jemallocator-"), File("/jemallocator-"), File("/snmalloc-rs-"), File("/rpmalloc-"),
+        File("/tcmalloc-"),
         // The allocator that mallow itself puts in between; where only lines are known its files tell.
         Starts("mallow_alloc::"), Starts("<mallow_alloc::"), File("/mallow-alloc-"),
         File("inside/rust/src/hooks.rs"), File("inside/rust/src/alloc.rs"),

@@ -65,6 +65,31 @@ fn rust_plumbing_in_both_manglings() {
 }
 
 #[test]
+fn the_way_into_a_global_allocator_is_plumbing_whoever_wrote_it() {
+    for name in [
+        "<mimalloc::MiMalloc as core::alloc::global::GlobalAlloc>::alloc",
+        "<tikv_jemallocator::Jemalloc as core::alloc::global::GlobalAlloc>::realloc",
+        "<app::Counted<mimalloc::MiMalloc> as core::alloc::global::GlobalAlloc>::alloc_zeroed::h0123456789abcdef",
+    ] {
+        language_of(name, "Rust");
+    }
+    // Line tables alone name no trait.
+    let file = |path: &str| Frame { file: Some(path.to_owned()), ..frame("alloc") };
+    let registry = "/home/me/.cargo/registry/src/index.crates.io-1949cf8c6b5b557f";
+    for package in [
+        "mimalloc-0.1.52",
+        "tikv-jemallocator-0.6.1",
+        "snmalloc-rs-0.7.6",
+        "rpmalloc-0.2.2",
+        "tcmalloc-0.3.0",
+    ] {
+        assert!(leaf_rule(&file(&format!("{registry}/{package}/src/lib.rs"))).is_some(), "{package}");
+    }
+    assert_eq!(leaf_rule(&frame("<app::Pool as app::GlobalAllocator>::give")), None);
+    assert_eq!(leaf_rule(&file("/home/me/mimalloc/src/pool.rs")), None);
+}
+
+#[test]
 fn inlined_calls_without_a_namespace_are_known_by_their_file() {
     let inlined = |function: &str, file: &str| Frame { file: Some(file.to_owned()), ..frame(function) };
     let std = "/rustc/59807616e1fa2540724bfbac14d7976d7e4a3860/library";

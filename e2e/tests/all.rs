@@ -46,6 +46,7 @@ mod linked_allocators;
 mod linked_counted;
 mod linked_hazards;
 mod linked_libraries;
+mod linked_programs;
 mod many;
 mod namespaces;
 mod no_arguments;

@@ -1,5 +1,6 @@
 //! The tests of this crate in one program: it is linked once, and its tests share the cores.
 
+mod bombs;
 mod commands;
 mod compat;
 mod events;

@@ -6,6 +6,7 @@ use crate::names::Names;
 use crate::part::{PartRequest, keep_wanted_time};
 use crate::processes::ProcessChoice;
 use crate::profile_file::{ProfileFile, refused};
+use crate::proportion::keep_in_proportion;
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Window};
 use mallow_formats::{AnyImported, Format, ImportedCpu};
 use mallow_profile::ReallocAttribution;
@@ -73,6 +74,7 @@ impl AnyFile {
                     names.complete(&mut profile.stacks);
                     warnings.extend(names.warnings());
                 }
+                keep_in_proportion(&path, &mut profile.stacks, &profile.sites, &mut warnings);
                 AnyFile::Cpu(Box::new(CpuFile { path, format, profile, complete, warnings, part: None }))
             }
         })

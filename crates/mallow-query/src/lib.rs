@@ -28,6 +28,7 @@ mod part;
 mod passes;
 mod processes;
 mod profile_file;
+mod proportion;
 mod report;
 mod source_text;
 mod suppressions;

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::filtered::Filtered;
 use crate::passes::{Stop, all_processes, passes};
 use crate::profile_file::ProfileFile;
+use crate::proportion::keep_in_proportion;
 use mallow_cpu::CpuProfile;
 use mallow_formats::Format;
 use mallow_profile::analysis::{Plan, Window};
@@ -60,6 +61,8 @@ impl ProfileFile {
         if asked.is_windowed() || needs_events {
             let window = asked.window(&self.profile)?;
             self.replay(window)?;
+            let ProfileFile { path, profile, warnings, .. } = self;
+            keep_in_proportion(path, &mut profile.stacks, &profile.sites, warnings);
             let of_us = self.profile.recording.duration_us;
             let part = PartWindow { from_us: window.from_us, to_us: window.to_us.min(of_us), of_us };
             shown = asked.is_windowed().then_some(part);

@@ -5,6 +5,7 @@ use crate::filtered::Filtered;
 use crate::named_files::may_be_opened;
 use crate::names::Names;
 use crate::processes::ProcessChoice;
+use crate::proportion::keep_in_proportion;
 use mallow_formats::{Format, ImportError, Imported};
 use mallow_profile::{Availability, ProcessIndex, Profile, ReallocAttribution};
 use mallow_trace::TraceError;
@@ -67,6 +68,7 @@ impl ProfileFile {
                 ));
             }
         }
+        keep_in_proportion(path, &mut profile.stacks, &profile.sites, &mut warnings);
         let (path, complete) = (path.to_owned(), imported.complete);
         ProfileFile {
             path,

@@ -15,6 +15,7 @@
 //! - [`Flames`]: stacks merged into boxes, one for each function; [`Recursion`]: which frames are merged.
 
 mod builder;
+mod cut;
 mod diff;
 mod flames;
 mod model;

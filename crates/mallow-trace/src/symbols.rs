@@ -124,6 +124,19 @@ impl Payload for Symbols {
     }
 }
 
+impl Symbols {
+    /// What the frames come to when each has its names for itself.
+    pub(crate) fn expanded_bytes(&self) -> u64 {
+        let text = |index: u32| self.strings.get(index as usize).map_or(0, String::len) as u64;
+        let frames = self.locations.iter().flat_map(|location| &location.frames);
+        let of_frame = |frame: &SymbolFrame| {
+            let texts = [Some(frame.function), frame.file, frame.module].into_iter().flatten().map(text);
+            size_of::<Frame>() as u64 + texts.sum::<u64>()
+        };
+        frames.fold(0, |sum, frame| sum.saturating_add(of_frame(frame)))
+    }
+}
+
 impl SymbolLocation {
     fn encode(&self, out: &mut Vec<u8>) {
         let (module, address) = match self.address {

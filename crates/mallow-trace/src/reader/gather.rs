@@ -10,6 +10,10 @@ use mallow_profile::{Aggregator, LiveSample, Recording, Sample, SiteSummary, Sit
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
+/// What the names of all frames of a chunk of symbols may come to, and for each byte that it stores: real ones have a quarter of it.
+const EXPANDED_BYTES_ALLOWED: u64 = 160 << 20;
+const EXPANDED_PER_STORED_MAX: u64 = 256;
+
 /// One process's chunks.
 #[derive(Debug, Default)]
 pub(super) struct ProcessParts {
@@ -90,7 +94,14 @@ impl Parts {
         let payload = scan.payload(header).ok_or(expected)?;
         match header.kind {
             ChunkKind::RECORDING => self.recording = Recording::decode(payload)?,
-            ChunkKind::SYMBOLS => self.symbols.push(Symbols::decode(payload)?),
+            ChunkKind::SYMBOLS => {
+                let symbols = Symbols::decode(payload)?;
+                let stored = u64::from(header.payload_bytes);
+                if symbols.expanded_bytes() > EXPANDED_BYTES_ALLOWED.max(stored * EXPANDED_PER_STORED_MAX) {
+                    return Err(DecodeError { offset: 0, expected: "names in proportion to their chunk" });
+                }
+                self.symbols.push(symbols);
+            }
             ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
             ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
             ChunkKind::END => self.end = Some(End::decode(payload)?),

@@ -5,6 +5,7 @@
 //! frames, `mallow-profile` stores them, and neither imports the other).
 
 mod bare_name;
+mod build_id;
 mod frame;
 mod glob;
 mod markup;
@@ -16,6 +17,7 @@ pub mod quantity;
 mod words;
 
 pub use bare_name::{is_fuller, last_word};
+pub use build_id::gnu_build_id;
 pub use frame::{Frame, Language, Place, SourceLine};
 pub use glob::glob_matches;
 pub use markup::escaped_xml;

@@ -153,8 +153,8 @@ const HEAPTRACK: &str = "v 10300 2\nX app\nI 1000 10\ns 1 a\n";
 /// What the security review found, and others of their kinds.
 fn known() -> Vec<(&'static str, Vec<u8>)> {
     vec![
-        ("stacks", filled(ChunkKind::STACKS, 1 << 30, 0)),
-        ("modules", filled(ChunkKind::MODULES, 1 << 30, 0)),
+        ("stacks", filled(ChunkKind::STACKS, 1 << 28, 0)),
+        ("modules", filled(ChunkKind::MODULES, 1 << 28, 0)),
         ("recording", filled(ChunkKind::RECORDING, 134 << 20, 0)),
         ("few-stacks", filled(ChunkKind::STACKS, 15 << 20, 0)),
         ("few-modules", filled(ChunkKind::MODULES, 15 << 20, 0)),

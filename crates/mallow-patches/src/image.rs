@@ -5,6 +5,7 @@ use crate::displace::{self, Displaced, Unpatchable};
 use crate::names::{self, Meaning};
 use crate::static_program;
 use crate::wanted::{Named, Wanted, WantedFunctions};
+use mallow_files::ForeignFile;
 use mallow_symbols::{SearchPaths, functions_of};
 use mallow_wire::executable::{Obstacle, obstacle};
 use mallow_wire::patches::{
@@ -97,7 +98,7 @@ impl Image {
         };
         let mut elf_header = [0; ELF_HEADER_BYTES];
         file.read_exact_at(&mut elf_header, 0).ok()?;
-        let content = ReadCache::new(file);
+        let content = ReadCache::new(ForeignFile::of(file).ok()?);
         let elf = ElfFile64::<LittleEndian, _>::parse(&content).ok()?;
         let headers = elf.elf_program_headers();
         let is_code = |header: &&elf::ProgramHeader64<LittleEndian>| {

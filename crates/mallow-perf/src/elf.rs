@@ -5,6 +5,8 @@ use gimli::{
     BaseAddresses, CfaRule, DebugFrame, EhFrame, EhFrameHdr, FrameDescriptionEntry, LittleEndian,
     RegisterRule, UnwindContext, UnwindSection, X86_64,
 };
+use mallow_base::gnu_build_id;
+use mallow_files::ForeignFile;
 use mallow_jvm::Exports;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SegmentFlags, elf};
 use rustc_hash::FxHashMap;
@@ -51,11 +53,7 @@ struct Segment {
 impl Binary {
     /// Reads a file.
     fn open(path: &Path) -> Option<Binary> {
-        // Opening a FIFO or a device would wait or worse.
-        if !std::fs::metadata(path).ok()?.is_file() {
-            return None;
-        }
-        let cache = ReadCache::new(File::open(path).ok()?);
+        let cache = ReadCache::new(ForeignFile::open(path).ok()?);
         Binary::parse(&cache, path)
     }
 
@@ -100,7 +98,7 @@ impl Binary {
                 ..ExplicitModuleSectionInfo::default()
             },
             segments,
-            build_id: file.build_id().ok().flatten().unwrap_or_default().to_vec(),
+            build_id: build_id(&file).unwrap_or_default(),
             entry: file.entry(),
             is_musl: name.starts_with("ld-musl") || name.starts_with("libc.musl"),
             jvm: if name == JVM_LIBRARY { exports(&file) } else { None },
@@ -171,6 +169,16 @@ impl Binary {
         let entry = header.table()?.fde_for_address(&frames, &bases, svma, EhFrame::cie_from_offset);
         caller_of(&frames, &bases, entry.ok()?, svma)
     }
+}
+
+/// The build id; where there are no sections, of whatever notes there are.
+fn build_id<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
+    let found = match file.section_by_name(".note.gnu.build-id") {
+        Some(section) => gnu_build_id(section.data().ok()?),
+        None if file.sections().next().is_none() => file.build_id().ok().flatten(),
+        None => None,
+    };
+    found.map(<[u8]>::to_vec)
 }
 
 fn exports<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Exports> {

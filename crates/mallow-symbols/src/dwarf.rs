@@ -223,10 +223,17 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
     }
 
     fn readable(&mut self, name: &'a [u8]) -> String {
-        let text = || demangle(&String::from_utf8_lossy(name));
+        // A name ends where its table does, at the latest. What is longer than anything that people read is not looked at further.
+        let text = || match name.split_at_checked(NAME_BYTES_MAX) {
+            Some((start, _)) => String::from_utf8_lossy(start).into_owned() + "…",
+            None => demangle(&String::from_utf8_lossy(name)),
+        };
         self.demangled.entry(name).or_insert_with(text).clone()
     }
 }
+
+/// The length up to which a name is shown.
+const NAME_BYTES_MAX: usize = 32 << 10;
 
 /// The name of an inlined call that the compiler recorded without a name.
 const NAMELESS: &str = "??";

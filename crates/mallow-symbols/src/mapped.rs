@@ -21,6 +21,7 @@ use crate::kept;
 pub(crate) struct Mapped {
     path: PathBuf,
     identity: String,
+    stored_bytes: u64,
     bytes: Bytes,
 }
 
@@ -43,6 +44,11 @@ impl Mapped {
         regular(std::fs::metadata(path)?)?;
         let file = File::from(rustix::fs::open(path, FLAGS, Mode::empty())?);
         let found = regular(file.metadata()?)?;
+        let stored_bytes = mallow_files::stored_bytes(&file)?;
+        // To go through a table in a hole of a terabyte takes hours.
+        if mallow_files::is_hollow(found.len(), stored_bytes) {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is mostly holes"));
+        }
         let bytes = match is_ours_alone(&file, &found) {
             // SAFETY: the mapping is private and read-only, and nobody in this process writes to the file. Other programs of root's or
             // ours may: what is read is only ever interpreted by bounds-checked parsers and never assumed to be stable between two reads,
@@ -52,7 +58,7 @@ impl Mapped {
             false => Bytes::Copied(Copied::of(file, found.len(), &COPIED_BYTES)?),
         };
         let identity = kept::identity(path).unwrap_or_default();
-        Ok(Self { path: path.to_owned(), identity, bytes })
+        Ok(Self { path: path.to_owned(), identity, stored_bytes, bytes })
     }
 
     /// The same bytes to be changed in memory: those that are not changed are still the file's. None where they are a copy anyway, or the file
@@ -66,6 +72,11 @@ impl Mapped {
         }
         // SAFETY: private, and as in `open`.
         unsafe { MmapOptions::new().offset(range.start as u64).len(range.len()).map_copy(&file).ok() }
+    }
+
+    /// What it stores beside its holes.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        self.stored_bytes
     }
 
     /// Returns which file was opened.
@@ -186,6 +197,17 @@ mod tests {
         assert!(mapped.changeable(0..10).is_none());
         fs::write(&path, [8; 3 << 12]).unwrap();
         assert!(mapped.changeable(0..10).is_none());
+    }
+
+    #[test]
+    fn a_file_that_is_mostly_a_hole_is_refused() {
+        let (_folder, path) = file_with(0o600);
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        let refused = Mapped::open(&path).err().unwrap();
+        assert_eq!(
+            (refused.kind(), refused.to_string().as_str()),
+            (io::ErrorKind::FileTooLarge, "it is mostly holes")
+        );
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! literal and returns. Anything else is not guessed at. Encodings are those of the "Intel 64 and IA-32 Architectures
 //! Software Developer's Manual", volume 2.
 
+use crate::functions::TableBudget;
 use crate::mapped::Mapped;
+use mallow_base::gnu_build_id;
 use object::elf::{EM_X86_64, PT_INTERP};
 use object::read::elf::{ElfFile64, FileHeader, ProgramHeader};
-use object::{Endianness, Object, ObjectSegment, ObjectSymbol, RelocationTarget};
+use object::{Endianness, Object, ObjectSection, ObjectSegment, ObjectSymbol, RelocationTarget};
 use std::fmt;
 use std::path::Path;
 
@@ -39,11 +41,15 @@ impl std::error::Error for NotALiteral {}
 /// [`NotALiteral`] when there are some that cannot be read.
 pub fn embedded_suppressions(path: &Path, build_id: &[u8]) -> Result<Option<String>, NotALiteral> {
     let Ok(mapped) = Mapped::open(path) else { return Ok(None) };
-    let same = || Elf::parse(&*mapped).is_ok_and(|elf| elf.build_id().ok().flatten() == Some(build_id));
+    let build_id_of = |elf: Elf<'_>| match elf.section_by_name(".note.gnu.build-id") {
+        Some(section) => section.data().ok().and_then(gnu_build_id).map(<[u8]>::to_vec),
+        None => None,
+    };
+    let same = || Elf::parse(&*mapped).is_ok_and(|elf| build_id_of(elf).as_deref() == Some(build_id));
     if !build_id.is_empty() && !same() {
         return Ok(None);
     }
-    embedded_suppressions_in(&mapped)
+    suppressions_in(&mapped, mapped.stored_bytes())
 }
 
 /// The same for an ELF file's bytes.
@@ -51,10 +57,14 @@ pub fn embedded_suppressions(path: &Path, build_id: &[u8]) -> Result<Option<Stri
 /// # Errors
 /// See [`embedded_suppressions`].
 pub fn embedded_suppressions_in(bytes: &[u8]) -> Result<Option<String>, NotALiteral> {
+    suppressions_in(bytes, bytes.len() as u64)
+}
+
+fn suppressions_in(bytes: &[u8], stored_bytes: u64) -> Result<Option<String>, NotALiteral> {
     let Ok(elf) = Elf::parse(bytes) else { return Ok(None) };
     let is_executable =
         elf.elf_program_headers().iter().any(|header| header.p_type(elf.endian()) == PT_INTERP);
-    let Some(entry) = is_executable.then(|| entry_of(&elf)).flatten() else { return Ok(None) };
+    let Some(entry) = is_executable.then(|| entry_of(&elf, stored_bytes)).flatten() else { return Ok(None) };
     if elf.elf_header().e_machine(elf.endian()) != EM_X86_64 {
         return Err(NotALiteral);
     }
@@ -68,11 +78,15 @@ pub fn embedded_suppressions_in(bytes: &[u8]) -> Result<Option<String>, NotALite
     literal().map(Some).ok_or(NotALiteral)
 }
 
-fn entry_of(elf: &Elf<'_>) -> Option<u64> {
-    let is_it = |symbol: &object::read::elf::ElfSymbol64<'_, '_, Endianness, _>| {
-        symbol.is_definition() && symbol.name_bytes() == Ok(NAME.as_bytes())
-    };
-    elf.symbols().find(is_it).or_else(|| elf.dynamic_symbols().find(is_it)).map(|symbol| symbol.address())
+fn entry_of(elf: &Elf<'_>, stored_bytes: u64) -> Option<u64> {
+    let mut budget = TableBudget::of(stored_bytes);
+    for symbol in elf.symbols().chain(elf.dynamic_symbols()) {
+        let name = budget.name_of(&symbol)?;
+        if symbol.is_definition() && name == Some(NAME.as_bytes()) {
+            return Some(symbol.address());
+        }
+    }
+    None
 }
 
 /// The bytes from an address to the end of its segment.
@@ -125,7 +139,8 @@ fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
 
 /// A pointer variable's initial value: what the loader would write there, or what the file holds.
 fn pointer_at(elf: &Elf<'_>, address: u64) -> Option<u64> {
-    let mut relocations = elf.dynamic_relocations().into_iter().flatten();
+    const RELOCATIONS_MAX: usize = 16 << 20;
+    let mut relocations = elf.dynamic_relocations().into_iter().flatten().take(RELOCATIONS_MAX);
     match relocations.find(|(place, _)| *place == address) {
         // Relative to where the file is loaded, which is at 0 for the addresses stated in it.
         Some((_, relocation)) => match relocation.target() {

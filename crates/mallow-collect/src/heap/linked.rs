@@ -4,6 +4,7 @@
 //! asks for `malloc`. A linker keeps of an allocator what is called, so no single name can be asked for: an allocating function and
 //! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
 
+use mallow_files::ForeignFile;
 use mallow_patches::{Image, Unseen, inner_allocator};
 use mallow_wire::executable::{Core, core_in};
 use object::elf::Sym64;
@@ -109,6 +110,7 @@ fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
 pub fn linked_into(file: File) -> Linked {
     let core = core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
     // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
+    let Ok(file) = ForeignFile::of(file) else { return Linked::default() };
     let content = ReadCache::new(file);
     let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };
     let (mut seen, mut inner) = ([(false, false); FAMILIES.len()], None);

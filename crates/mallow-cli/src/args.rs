@@ -255,7 +255,7 @@ pub(crate) enum LowCommand {
     /// Show the version with its commit, its target, and the versions of formats and counting rules
     #[command(after_help = "Examples:\n  mallow version\n  mallow version --json")]
     Version(LowVersion),
-    /// Show what flags are when nobody types them, and which file or variable says so
+    /// Show the defaults of flags, and the file or variable that sets each
     #[command(after_help = "Examples:\n  mallow config\n  mallow config --format json")]
     Config(LowConfig),
     /// Print a shell's completion script

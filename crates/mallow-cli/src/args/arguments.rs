@@ -6,7 +6,7 @@ use mallow_collect::CommandLines;
 /// What is written down of command lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Args)]
 pub(crate) struct LowArguments {
-    /// Write down which program each process runs, and nothing else of its command line
+    /// Keep only the name of the program that each process runs, and none of its arguments
     #[arg(long)]
     pub(crate) no_arguments: bool,
 }

@@ -15,19 +15,19 @@ pub(crate) struct LowBench {
     /// The commands, each as one word: 'grep -i todo'
     #[arg(value_name = "COMMAND", required_unless_present = "reference")]
     pub(crate) commands: Vec<String>,
-    /// Runs of each command before the first that counts
+    /// Warm-up runs of each command, which are not counted
     #[arg(short, long, value_name = "NUM", default_value_t = 0, hide_default_value = true)]
     pub(crate) warmup: u32,
-    /// At least so many runs of each command, whatever the time
+    /// Minimum number of runs of each command, whatever the time
     #[arg(short, long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) min_runs: Option<u32>,
-    /// At most so many runs of each command
+    /// Maximum number of runs of each command
     #[arg(short = 'M', long, value_name = "NUM", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) max_runs: Option<u32>,
-    /// Exactly so many runs of each command (until it is clear which is faster)
+    /// Exact number of runs of each command (until it is clear which is faster)
     #[arg(short, long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "max_time"], value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: Option<u32>,
-    /// Begin no new run after this time; at least two of each command are made
+    /// Start no new run after this time; each command is run at least twice
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::bench_time)]
     pub(crate) max_time: std::time::Duration,
     /// Run before the first run of each command
@@ -48,22 +48,22 @@ pub(crate) struct LowBench {
     /// Run after the last run of each command
     #[arg(short, long, value_name = "CMD")]
     pub(crate) cleanup: Option<String>,
-    /// Make a command of each value from MIN to MAX, put in for '{VAR}'
+    /// Run the command with each value from MIN to MAX in place of '{VAR}'
     #[arg(short = 'P', long, num_args = 3, value_names = ["VAR", "MIN", "MAX"], allow_hyphen_values = true, conflicts_with = "parameter_list")]
     pub(crate) parameter_scan: Vec<String>,
     /// The step from one value to the next (1)
     #[arg(short = 'D', long, value_name = "DELTA", requires = "parameter_scan")]
     pub(crate) parameter_step_size: Option<String>,
-    /// Make a command of each value of a list such as gcc,clang, put in for '{VAR}'
+    /// Run the command with each value of a list such as gcc,clang in place of '{VAR}'
     #[arg(short = 'L', long, num_args = 2, value_names = ["VAR", "VALUES"])]
     pub(crate) parameter_list: Vec<String>,
-    /// Run commands with this shell, 'none' for without one (sh, for commands that need one)
+    /// Run commands in this shell, or in none (sh, for commands that need one)
     #[arg(short = 'S', long, value_name = "SHELL", overrides_with = "no_shell")]
     pub(crate) shell: Option<String>,
     /// The same as --shell=none
     #[arg(short = 'N', overrides_with = "shell")]
     pub(crate) no_shell: bool,
-    /// Go on when a command fails: always, or with one of these exit codes
+    /// Ignore failures of a command: all, or those with one of these exit codes
     #[arg(short, long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "all-non-zero")]
     pub(crate) ignore_failure: Option<String>,
     /// Style of the output: auto, basic, full, nocolor, color or none
@@ -93,7 +93,7 @@ pub(crate) struct LowBench {
     /// Show what the commands print; the same as --output inherit
     #[arg(long)]
     pub(crate) show_output: bool,
-    /// Where output goes: null, pipe, inherit or a file; once for all commands, or once for each
+    /// Destination of the output: null, pipe, inherit or a file; once for all commands, or once for each
     #[arg(long, value_name = "WHERE", conflicts_with = "show_output")]
     pub(crate) output: Vec<String>,
     /// Source of the input: null or a file
@@ -102,10 +102,10 @@ pub(crate) struct LowBench {
     /// A name for a command; may be given for each
     #[arg(short = 'n', long, value_name = "NAME")]
     pub(crate) command_name: Vec<String>,
-    /// Two commands are the same within this difference
+    /// Difference within which two commands count as equal
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = super::bench_share)]
     pub(crate) threshold: f64,
-    /// How runs follow one another: interleaved, or all of one command and then all of the next
+    /// Order of runs: interleaved, or all of one command and then all of the next
     #[arg(long, value_name = "ORDER", value_parser = one_of(&[Order::Interleaved, Order::Sequential], order_word, |_| ""))]
     pub(crate) order: Option<Order>,
     /// Events to count, by perf's names, such as cycles,LLC-load-misses
@@ -132,7 +132,7 @@ pub(crate) struct LowBench {
     /// Write the result for a later --baseline
     #[arg(long, value_name = "FILE")]
     pub(crate) save: Option<PathBuf>,
-    /// End with exit code 1 if a limit is broken, such as 'wall>+3%', 'allocations>+0' or 'peak-rss>64MiB'
+    /// End with exit code 1 if a limit is exceeded, such as 'wall>+3%', 'allocations>+0' or 'peak-rss>64MiB'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit<Metric>>,
     /// Print JSON (schema mallow.bench/1, with hyperfine's keys)

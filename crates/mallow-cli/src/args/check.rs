@@ -30,7 +30,7 @@ pub(crate) struct LowTests {
     /// Print the names that --only takes and run nothing
     #[arg(long)]
     pub(crate) list: bool,
-    /// Runs that count (10, or the suite's number)
+    /// Measured runs of each test (10, or the suite's number)
     #[arg(long, value_name = "N")]
     pub(crate) runs: Option<NonZeroU32>,
     /// Warm-up runs before them (1, or the suite's number)
@@ -58,14 +58,14 @@ pub(crate) struct LowTests {
     pub(crate) markers: Option<PathBuf>,
 }
 
-/// What the tests are held against.
+/// What the tests are compared with.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Baselines and limits")]
 pub(crate) struct LowBaselines {
     /// Write what was measured as the new baselines
     #[arg(long)]
     pub(crate) update: bool,
-    /// Take the measurements of a report that --json printed elsewhere, and run nothing
+    /// Use the measurements of a report that --json printed elsewhere, and run nothing
     #[arg(long, value_name = "REPORT", requires = "update")]
     pub(crate) from: Option<PathBuf>,
     /// Compare with another build, run at the same time: its checkout, its suite, or a command prefix for each test
@@ -89,13 +89,13 @@ pub(crate) struct LowBaselines {
     /// Compare with baselines of another kind of machine or runtime too
     #[arg(long)]
     pub(crate) compare_anyway: bool,
-    /// Take fewer allocations than the baseline allows for fine
+    /// Accept fewer allocations than the baseline allows
     #[arg(long)]
     pub(crate) allow_improvement: bool,
-    /// With --update: believe counts that are gone or halved at once in all tests
+    /// With --update: accept counts that vanished or halved in all tests at once
     #[arg(long, requires = "update")]
     pub(crate) accept_blind: bool,
-    /// This is CI, where no baseline is written; so it is anyway where the variable CI is set
+    /// Write no baseline, as in CI (default where the variable CI is set)
     #[arg(long)]
     pub(crate) ci: bool,
 }
@@ -119,10 +119,10 @@ pub(crate) struct LowOutputs {
     /// Write Markdown to FILE too, at most 65 kB; where GITHUB_STEP_SUMMARY is set, to that as well
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
-    /// Mark lines in GitHub's view of a change; done anyway where GITHUB_ACTIONS is set
+    /// Annotate lines of a change on GitHub (default where GITHUB_ACTIONS is set)
     #[arg(long)]
     pub(crate) annotations: bool,
-    /// Take functions whose name matches PATTERN for plumbing too, and blame their callers; * is any text, and it may be given several times
+    /// Treat functions whose name matches PATTERN as plumbing too, and blame their callers; * is any text; may be repeated
     #[arg(long, value_name = "PATTERN")]
     pub(crate) plumbing: Vec<String>,
     /// Show at most N stacks for each test (10)

@@ -17,20 +17,20 @@ const STACK_KIB: u64 = 32;
 #[derive(Debug, PartialEq, Eq, Args)]
 #[command(override_usage = "mallow cpu [OPTIONS] [--] <COMMAND>...\n       mallow cpu [OPTIONS] --pid <PID>")]
 pub(crate) struct LowCpu {
-    /// Take N samples in a second of each processor that the program uses
+    /// Take N samples per second of CPU time
     #[arg(short = 'F', long = "freq", value_name = "N", default_value_t = FREQUENCY_HZ, value_parser = clap::value_parser!(u64).range(1..=50_000))]
     pub(crate) frequency: u64,
     /// Sample at EVENT, by perf's name, such as page-faults or cache-misses, in place of time; timers are those of the threads, which need
     /// no perf events
     #[arg(short, long, value_name = "EVENT", value_parser = event)]
     pub(crate) event: Option<SampledBy>,
-    /// Take a sample at each N-th event in place of N samples in a second
+    /// Sample every N-th event instead of N times per second
     #[arg(short, long, value_name = "N", conflicts_with = "frequency", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
-    /// Measure time off the processors too: where threads wait, and for how long
+    /// Measure off-CPU time too: where threads wait, and for how long
     #[arg(long)]
     pub(crate) off_cpu: bool,
-    /// Sample a process that runs, with its threads and what it starts from now on, until it ends or Ctrl-C
+    /// Sample a running process, its threads and the processes that it starts from now on, until it ends or Ctrl-C
     #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     pub(crate) pid: Option<u32>,
     /// Stop sampling after TIME, such as 10s or 500ms; a command goes on
@@ -42,7 +42,7 @@ pub(crate) struct LowCpu {
     /// Keep the sums of each stack but not the single samples, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
-    /// Do not ask Node and the JVM to write down what code it makes
+    /// Do not ask Node to write a map of its generated code
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct LowCpu {
     /// Overwrite FILE if it exists
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// The command to run, with its arguments: everything from its name on is its own
+    /// The command to run with its arguments
     #[arg(trailing_var_arg = true, required_unless_present = "pid", value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

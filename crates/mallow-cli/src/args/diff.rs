@@ -20,7 +20,7 @@ const ALL_FRAMES: &str =
 #[command(mut_arg("all_frames", |flag| flag.help(ALL_FRAMES)))]
 #[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.diff/1): the same as --format json")))]
 pub(crate) struct LowDiff {
-    /// The earlier profile: a trace of ours, or another tool's file (without both, the two newest profiles in this folder)
+    /// The earlier profile: a trace, or another tool's file (without both, the two newest profiles in this folder)
     #[arg(value_name = "BEFORE", requires = "after")]
     pub(crate) before: Option<PathBuf>,
     /// The later one
@@ -37,7 +37,7 @@ pub(crate) struct LowDiff {
     pub(crate) min: u64,
     #[command(flatten)]
     pub(crate) expression: LowExpression,
-    /// Take stacks with the same N innermost functions for one site
+    /// Merge stacks with the same N innermost functions into one site
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) depth: Option<u32>,
     /// Show at most N sites in each section (10, all in JSON)
@@ -50,12 +50,12 @@ pub(crate) struct LowDiff {
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
     pub(crate) realloc: ReallocAttribution,
-    /// End with exit code 1 if a limit is broken, such as 'allocations>+1%', 'leaked>0' or, of mallow cpu, 'children:parse_row>+2%'
+    /// End with exit code 1 if a limit is exceeded, such as 'allocations>+1%', 'leaked>0' or, of mallow cpu, 'children:parse_row>+2%'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<AnyLimit>,
     #[command(flatten)]
     pub(crate) form: LowForm<DiffForm>,
-    /// From before, for --format markdown
+    /// Old name of --format markdown
     #[arg(long, hide = true, conflicts_with_all = ["json", "format"])]
     pub(crate) markdown: bool,
     /// Print numbers of allocations as another tool's script does

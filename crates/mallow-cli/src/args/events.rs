@@ -10,7 +10,7 @@ pub(crate) struct LowEvents {
     /// Show live memory, allocations and resident memory over time
     #[arg(long, conflicts_with_all = LAYOUTS)]
     pub(crate) timeline: bool,
-    /// Show how large blocks are and how long they live
+    /// Show histograms of the sizes and lifetimes of blocks
     #[arg(long, conflicts_with_all = TABLES)]
     pub(crate) histogram: bool,
     /// Show what each thread allocated and freed

@@ -25,10 +25,10 @@ pub(crate) struct LowExport {
     /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
     #[arg(long)]
     pub(crate) native: bool,
-    /// Leave inlined functions out: what they do counts for the function that they were compiled into
+    /// Leave inlined functions out; their metrics count for the function that they were inlined into
     #[arg(long)]
     pub(crate) no_inline: bool,
-    /// Leave out arguments of command lines, folders of all paths, and what is known of the machine
+    /// Leave out arguments of command lines, the folders of all paths, and data about the machine
     #[arg(long)]
     pub(crate) redact: bool,
     #[command(flatten)]

@@ -6,7 +6,7 @@ use mallow_query::ProcessChoice;
 use mallow_view::filter::Expression;
 use mallow_view::{Domain, Filter, FrameVisibility, ScriptFrames};
 
-/// Which processes are looked at.
+/// Which processes are selected.
 #[derive(Debug, Args)]
 pub(crate) struct LowProcess {
     /// Only one process: NAME of its program, its PID, main (which mallow started, as the last program that it became) or
@@ -24,7 +24,7 @@ pub(crate) struct LowFrames {
     /// Leave the lines of scripts out: native stacks, with the interpreter's own functions
     #[arg(long)]
     pub(crate) native: bool,
-    /// Take functions whose name matches PATTERN for plumbing too; * is any text, and it may be given several times
+    /// Treat functions whose name matches PATTERN as plumbing too; * is any text; may be repeated
     #[arg(long, value_name = "PATTERN", conflicts_with = "all_frames")]
     pub(crate) plumbing: Vec<String>,
 }
@@ -40,17 +40,17 @@ pub(crate) struct LowFilter {
     /// Only sites with TEXT in the path of an executable or library on their stack
     #[arg(long, value_name = "TEXT")]
     pub(crate) module: Option<String>,
-    /// Only blocks that Python handed out as objects, as other memory, or not at all (raw), of a trace of record --python-objects
+    /// Only blocks of one of Python's domains (object, mem or raw), of a trace of record --python-objects
     #[arg(long, value_name = "DOMAIN", value_parser = domain())]
     pub(crate) domain: Option<Domain>,
     #[command(flatten)]
     pub(crate) expression: LowExpression,
 }
 
-/// What is wanted of a profile, before any figure is made of it.
+/// The part of a profile that metrics are computed from.
 #[derive(Debug, Args)]
 pub(crate) struct LowExpression {
-    /// Only what EXPRESSION wants: tests of function, file, module, language, size, thread and process, with and, or, not and
+    /// Only what matches EXPRESSION: tests of function, file, module, language, size, thread and process, with and, or, not and
     /// parentheses, such as 'function:parse and not module:libc'
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) filter: Option<Expression>,

@@ -17,10 +17,10 @@ pub(crate) struct LowFlamegraph {
     /// The trace, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// A later one: draw it, and colour what became more (red) or less (blue) than in FILE
+    /// A later profile: draw it, coloured by growth (red) or decrease (blue) since FILE
     #[arg(value_name = "OTHER")]
     pub(crate) other: Option<PathBuf>,
-    /// What the widths are (peak, or what the file knows)
+    /// The metric of the widths (peak, or the first that the file has)
     #[arg(long = "metric", alias = "measure", value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
     /// Draw the outermost calls at the top
@@ -32,7 +32,7 @@ pub(crate) struct LowFlamegraph {
     /// What to write
     #[arg(short, long, value_name = "FORMAT", value_enum, default_value = "svg")]
     pub(crate) format: DrawnAs,
-    /// From before, for --format folded
+    /// Old name of --format folded
     #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) folded: bool,
     #[command(flatten)]
@@ -58,7 +58,7 @@ impl LowFlamegraph {
 /// A drawing, or what it is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DrawnAs {
-    /// A drawing, to zoom and search in a browser
+    /// A drawing with zoom and search, for a browser
     Svg,
     /// The stacks as text, one in a line
     Folded,

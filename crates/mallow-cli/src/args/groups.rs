@@ -53,7 +53,7 @@ pub(super) fn first_page(commands: &Command) -> String {
 fn about(commands: &Command, name: &str) -> Option<String> {
     match name {
         // clap adds this command later.
-        "help" => Some("Say more of a command".to_owned()),
+        "help" => Some("Show the help of a command".to_owned()),
         name => commands.find_subcommand(name)?.get_about().map(ToString::to_string),
     }
 }

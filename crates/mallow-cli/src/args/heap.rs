@@ -30,19 +30,19 @@ pub(crate) struct LowHeapReport {
     // Not required with a subcommand.
     #[arg(value_name = "DUMP", required = true)]
     pub(crate) file: Option<PathBuf>,
-    /// Show one object: who refers to it, why it is alive, what it retains
+    /// Show one object: what refers to it, why it is alive, what it retains
     #[arg(long, value_name = "ADDRESS", conflicts_with = "class")]
     pub(crate) object: Option<String>,
-    /// Show the objects of a class: where they were made, who holds them
+    /// Show the objects of a class: where they were allocated, what retains them
     #[arg(long, value_name = "NAME")]
     pub(crate) class: Option<String>,
     /// What rows are ordered by
     #[arg(long = "metric", alias = "sort", value_name = "METRIC", value_parser = one_of(&Order::ALL, Order::word, |_| ""), default_value = "retained")]
     pub(crate) sort: Order,
-    /// From before, for --format svg -o FILE
+    /// Old name of --format svg -o FILE
     #[arg(long, hide = true, value_name = "FILE", group = "made", conflicts_with_all = ["object", "class", "json", "format", "output"])]
     pub(crate) flamegraph: Option<PathBuf>,
-    /// From before, for --format folded
+    /// Old name of --format folded
     #[arg(long, hide = true, conflicts_with_all = ["object", "class", "json", "format", "flamegraph"])]
     pub(crate) folded: bool,
     /// Only count the objects of each class, which is faster and takes less memory
@@ -110,7 +110,7 @@ impl LowRows {
 /// What is done with more than one snapshot, or with limits.
 #[derive(Debug, PartialEq, Eq, Subcommand)]
 pub(crate) enum LowHeapCommand {
-    /// Show what is new in a later snapshot, and with a third what of it stays
+    /// Show objects that are new in a later snapshot, and with a third one those that are still there
     #[command(
         after_help = "Examples:\n  mallow heap diff before.json after.json\n  mallow heap diff before.json after.json later.json --holders"
     )]
@@ -120,7 +120,7 @@ pub(crate) enum LowHeapCommand {
         after_help = "Examples:\n  mallow heap growth 1.json 2.json 3.json 4.json\n  mallow heap growth 1.json 2.json --top 3"
     )]
     Growth(LowHeapGrowth),
-    /// Tell where a process's memory is: managed objects, native blocks, the allocator, stacks, files
+    /// Show where a process's memory is: managed objects, native blocks, the allocator, stacks, files
     #[command(
         after_help = "Examples:\n  mallow heap explain dump.json --pid 4242 --malloc-info info.xml\n  mallow heap explain dump.json --rss 512MiB --json"
     )]
@@ -149,7 +149,7 @@ pub(crate) struct LowHeapDiff {
     pub(crate) after: PathBuf,
     /// A still later one: what is new in AFTER counts only if it is still there
     pub(crate) later: Option<PathBuf>,
-    /// Tell who holds what grew from the first to the last, and why one of the new objects is alive
+    /// Show what retains the growth from the first to the last, and why one of the new objects is alive
     #[arg(long, conflicts_with = "compat")]
     pub(crate) holders: bool,
     /// Print what another tool prints, for scripts that read it
@@ -181,7 +181,7 @@ pub(crate) struct LowHeapExplain {
     /// What glibc's malloc_info wrote, or jemalloc's stats_print
     #[arg(long, value_name = "FILE", visible_aliases = ["malloc-info", "jemalloc"])]
     pub(crate) allocator: Vec<PathBuf>,
-    /// A recording of it, or another tool's profile of what is live
+    /// A recording of it, or another tool's profile of live blocks
     #[arg(long, value_name = "FILE")]
     pub(crate) trace: Vec<PathBuf>,
     #[command(flatten)]
@@ -215,16 +215,16 @@ pub(crate) struct LowHeapCapture {
     /// Write FILE, or into a folder, instead of NAME.PID.N.json in this folder
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Leave the contents of strings out; equal ones stay equal (Ruby, Python)
+    /// Hash the contents of strings; equal strings stay equal (Ruby, Python)
     #[arg(long)]
     pub(crate) redact: bool,
-    /// Write what nothing refers to as well, which a JVM leaves out
+    /// Write unreachable objects too, which a JVM leaves out
     #[arg(long, conflicts_with = "command")]
     pub(crate) all: bool,
     /// Capture a snapshot of the command, and of each capturable process below it, every TIME
     #[arg(long, value_name = "TIME", value_parser = pause, conflicts_with = "pid")]
     pub(crate) every: Option<Duration>,
-    /// Do not let Ruby and Python keep the line that makes each object, which costs time and memory
+    /// Do not let Ruby and Python trace the line that allocates each object, which costs time and memory
     #[arg(long, conflicts_with = "pid")]
     pub(crate) no_trace: bool,
     /// The command to run, with its arguments

@@ -12,13 +12,13 @@ pub(crate) struct LowOpen {
     /// The trace, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
-    /// Who shows it
+    /// The viewer
     #[arg(long = "in", value_name = "VIEWER", value_enum, default_value = "firefox")]
     pub(crate) viewer: Viewer,
     /// Print the address and start no browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// The figure that is shown, or shown first (bytes, or what the file knows)
+    /// The metric that is shown, or shown first (bytes, or the first that the file has)
     #[arg(long, value_name = "FIGURE", value_parser = choice::measure())]
     pub(crate) metric: Option<AnyMeasure>,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub(crate) struct LowOpen {
     pub(crate) window: LowWindow,
 }
 
-/// Pages that show profiles, and take them from the machine that they are looked at on.
+/// Web pages that show profiles, which they load from the machine of the browser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Viewer {
     /// The Firefox Profiler, in any browser

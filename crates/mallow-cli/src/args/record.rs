@@ -18,15 +18,15 @@ pub(crate) struct LowRecord {
     /// Keep the sums of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
-    /// Record what Python's own allocator hands out: every object, with its line
+    /// Record the allocations of Python's own allocator: every object, with its line
     #[arg(long)]
     pub(crate) python_objects: bool,
-    /// Do not ask Node and the JVM to write down what code they make
+    /// Do not ask Node and the JVM to write maps of their generated code
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,
     #[command(flatten)]
     pub(crate) arguments: LowArguments,
-    /// The command to run, with its arguments: everything from its name on is its own
+    /// The command to run with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

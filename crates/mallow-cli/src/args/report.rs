@@ -25,10 +25,10 @@ pub(crate) struct LowReport {
     /// mallow cpu: as --metric, but functions unless another view is requested
     #[arg(long, hide = true, value_name = "METRIC", value_parser = choice::measure())]
     pub(crate) measure: Option<AnyMeasure>,
-    /// Show the source lines of a function with what they took or allocated
+    /// Show the source lines of a function with their metrics
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["points", "tree", "per", "json"])]
     pub(crate) annotate: Option<String>,
-    /// Show functions with what they took or allocated themselves (self) and with all that they called (children), sorted by one of the two
+    /// Show functions with their own metrics (self) and those with all callees (children), sorted by one of the two
     #[arg(
         long,
         value_name = "ORDER",
@@ -39,7 +39,7 @@ pub(crate) struct LowReport {
         conflicts_with_all = ["points", "tree", "annotate"]
     )]
     pub(crate) functions: Option<FunctionOrder>,
-    /// Show who called a function and whom it called
+    /// Show the callers and callees of a function
     #[arg(long, value_name = "FUNCTION", conflicts_with_all = ["functions", "points", "tree", "annotate"])]
     pub(crate) peek: Option<String>,
     /// Show all metrics of each site, like DHAT's program points
@@ -55,7 +55,7 @@ pub(crate) struct LowReport {
         value_parser = choice::direction()
     )]
     pub(crate) tree: Option<Direction>,
-    /// Fold what is below this part of the whole tree [default: 1%]
+    /// Fold branches below this share of the whole tree [default: 1%]
     #[arg(long, value_name = "PERCENT", requires = "tree", value_parser = millionths)]
     pub(crate) threshold: Option<u32>,
     /// Follow at most N branches inwards, up to 60 [default: 16, 60 in JSON]

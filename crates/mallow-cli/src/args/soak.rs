@@ -29,23 +29,23 @@ pub(crate) struct LowSoak {
     pub(crate) limits: LowGrowth,
     #[command(flatten)]
     pub(crate) shown: LowSoakOutputs,
-    /// The server to start, with its arguments: everything from its name on is its own
+    /// The server to start with its arguments
     #[arg(trailing_var_arg = true, required_unless_present_any = ["pid", "read"], value_name = "SERVER")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// What is watched.
+/// What is observed.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct LowServer {
-    /// Watch a process that runs already: its resident memory, not its heap; it is never signalled
+    /// Observe a running process: its resident memory, not its heap; it is never signalled
     #[arg(long, value_name = "PID", conflicts_with_all = ["command", "ready_timeout"])]
     pub(crate) pid: Option<u32>,
     /// When it is ready: a URL that responds, port:N that is listening, text:WORDS in its output, or now
     /// (the port of the load is listening)
     #[arg(long, value_name = "HOW", value_parser = ready)]
     pub(crate) ready: Option<LowReady>,
-    /// How long that may take (30s)
+    /// Timeout for that (30s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ready_timeout: Option<Duration>,
     /// Variables for the server and for this test, as in the .env that is read when no URL is given
@@ -54,42 +54,42 @@ pub(crate) struct LowServer {
     /// Keep what the server prints in FILE instead of dropping it; - for stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) server_output: Option<PathBuf>,
-    /// Leave the recorder out of the server: resident memory alone is seen, and no line is named
+    /// Do not record the server: resident memory alone is observed, and no line is named
     #[arg(long)]
     pub(crate) no_record: bool,
 }
 
-/// What work it is given.
+/// The load.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LowLoad {
-    /// Ask for this; without it for http://HOST:PORT/, of variables or .env, else 127.0.0.1:3030
+    /// The URL to request; without it http://HOST:PORT/, of variables or .env, else 127.0.0.1:3030
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
-    /// Ask for what FILE lists, in siege's or vegeta's form
+    /// Request the URLs that FILE lists, in siege's or vegeta's form
     #[arg(long, value_name = "FILE", conflicts_with = "access_log")]
     pub(crate) urls: Option<PathBuf>,
     /// Request the paths of a server's access log, each as often as in the log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
-    /// Have each connection make the requests in FILE one after the other, with cookies and values of earlier answers
+    /// Each connection sends the requests in FILE one after the other, with cookies and values of earlier responses
     #[arg(
         long,
         value_name = "FILE",
         conflicts_with_all = ["urls", "access_log", "exec", "load_cmd", "method", "body", "body_file", "random"]
     )]
     pub(crate) flow: Option<PathBuf>,
-    /// Run a command of the shell for each iteration instead of asking over HTTP
+    /// Run a shell command for each iteration instead of HTTP requests
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["url", "urls", "access_log", "load_cmd"])]
     pub(crate) exec: Option<String>,
-    /// Let another generator make the load: hey, wrk, siege, ab, oha, vegeta; {url}, {duration}, {seconds},
-    /// {workers} and {requests} are put in
+    /// Use another load generator: hey, wrk, siege, ab, oha, vegeta; {url}, {duration}, {seconds},
+    /// {workers} and {requests} are replaced
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "access_log"])]
     pub(crate) load_cmd: Option<String>,
-    /// Requests under way at once (50)
+    /// Concurrent connections (50)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,
-    /// Requests a second on a fixed schedule (as many as the server answers)
+    /// Requests per second, on a fixed schedule (as fast as the server responds)
     #[arg(long, value_name = "R", value_parser = quantity::positive, conflicts_with_all = ["exec", "load_cmd"])]
     pub(crate) rate: Option<f64>,
     /// Requests of an iteration (as many as in a second, at least 1,000)
@@ -116,10 +116,10 @@ pub(crate) struct LowHttp {
     /// The body from a file
     #[arg(short = 'D', long, value_name = "FILE")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Speak HTTP/2 alone: with https by ALPN, with http without a negotiation
+    /// Use HTTP/2 only: with https by ALPN, with http by prior knowledge
     #[arg(long, conflicts_with = "no_keep_alive")]
     pub(crate) http2: bool,
-    /// Speak HTTP/1.1 alone; else a server with https chooses
+    /// Use HTTP/1.1 only; else a server with https chooses
     #[arg(long, conflicts_with = "http2")]
     pub(crate) http1: bool,
     /// Trust the certificates in FILE (PEM), and those that they have signed, in the place of the system's authorities
@@ -140,37 +140,37 @@ pub(crate) struct LowHttp {
     /// Send requests in random order; equal seeds yield equal orders (1)
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) random: Option<u64>,
-    /// Statuses that are answers too, such as 404 or 4xx (none from 400 on; with no URL given 4xx)
+    /// Statuses that count as success too, such as 404 or 4xx (none from 400 on; with no URL given 4xx)
     #[arg(long, value_name = "STATUS,…", value_delimiter = ',', value_parser = quantity::statuses)]
     pub(crate) accept: Vec<RangeInclusive<u16>>,
-    /// When a request counts as failed (30s)
+    /// Timeout of a request (30s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) timeout: Option<Duration>,
-    /// Threads that ask (one for each processor)
+    /// Threads of the load generator (one for each processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// Send load to other machines too
     #[arg(long)]
     pub(crate) allow_remote: bool,
-    /// Take requests that change something from an access log too
+    /// Replay requests of an access log that change something too (POST, PUT, DELETE, ...)
     #[arg(long, requires = "access_log")]
     pub(crate) all_methods: bool,
 }
 
-/// What happens, one after the other.
+/// The phases.
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Course")]
 pub(crate) struct LowPhases {
     /// Iterations that are judged (20)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) iterations: Option<u32>,
-    /// Iterations before them that are not (2)
+    /// Warm-up iterations before them (2)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     pub(crate) warm_up: Option<u32>,
-    /// Begin without the iteration at one and a half times the concurrency
+    /// Skip the first iteration, at one and a half times the concurrency
     #[arg(long)]
     pub(crate) no_burst: bool,
-    /// How long the server is left alone before the load, and again after it (2s)
+    /// How long the server is observed idle before the load, and again after it (2s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) idle: Option<Duration>,
     /// End after this time, counted from when the server is ready; what is under way is given up
@@ -179,7 +179,7 @@ pub(crate) struct LowPhases {
     /// Go on for this time, such as 8h, whatever the verdict
     #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with_all = ["iterations", "max_time"])]
     pub(crate) long: Option<Duration>,
-    /// Stay inconclusive rather than go on up to four times as long
+    /// Do not extend an inconclusive soak up to four times
     #[arg(long)]
     pub(crate) no_extend: bool,
     /// How a managed heap is collected before each observation: auto, never, /path of the server, or a signal such as USR1
@@ -203,19 +203,19 @@ pub(crate) struct LowGrowth {
     /// Growth that is called a leak (4B/req of live heap, 64B/req of resident memory)
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) threshold: Option<f64>,
-    /// The leak that has to have been seen before it may pass as CLEAN (ten times the threshold)
+    /// The detection limit that a pass needs (ten times the threshold)
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) sensitivity: Option<f64>,
-    /// Fail when memory grows by more, leak or not, such as 1B/req
+    /// Fail if memory grows by more, leak or not, such as 1B/req
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) max_growth: Option<f64>,
     /// Fail if more memory than this is kept after trimming, compared with the first observation, such as 64MiB
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub(crate) max_retained: Option<u64>,
-    /// The memory that the server may have, to say when it is reached (that of its cgroup, or of the machine)
+    /// The server's memory limit, to say when it is reached (that of its cgroup, or of the machine)
     #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
     pub(crate) memory_limit: Option<u64>,
-    /// Fail on these too
+    /// Fail on these verdicts too
     #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]
     pub(crate) fail_on: Vec<FailOn>,
     /// Compare with an earlier soak, a file that --json printed; fails if this one is worse
@@ -241,7 +241,7 @@ pub(crate) struct LowSoakOutputs {
     /// Write a line of JSON for each observation to FILE, at once
     #[arg(long, value_name = "FILE")]
     pub(crate) samples: Option<PathBuf>,
-    /// Go on with the samples in FILE: a soak that was cut short
+    /// Resume a soak that was interrupted, from the samples in FILE
     #[arg(long, requires = "samples")]
     pub(crate) resume: bool,
     /// Judge the samples of a soak that is over or still runs, and run nothing
@@ -272,7 +272,7 @@ pub(crate) struct LowSoakOutputs {
 /// Forms of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LowSoakFormat {
-    /// The verdict, what grows, and every plane
+    /// The verdict, what grows, and every metric
     Text,
     /// The block of the warp leak test for each iteration, then the verdict
     Warp,

@@ -18,7 +18,7 @@ pub(crate) struct LowStat {
     pub(crate) form: LowForm<TextOrJson>,
     #[command(flatten)]
     pub(crate) arguments: LowArguments,
-    /// The command to run, with its arguments: everything from its name on is its own
+    /// The command to run with its arguments
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

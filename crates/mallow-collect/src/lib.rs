@@ -75,6 +75,7 @@ mod threads;
 mod trace_file;
 mod unseen;
 mod workers;
+mod woven;
 
 pub use ahead::ResolveAhead;
 pub use command_lines::CommandLines;

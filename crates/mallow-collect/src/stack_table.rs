@@ -28,11 +28,22 @@ const NO_PARENT: u32 = u32::MAX;
 impl StackTable {
     /// Adds a node; returns its number.
     pub(crate) fn push(&mut self, parent: Option<u32>, key: u64) -> u32 {
+        let address = self.intern(key);
+        self.push_at(parent, address)
+    }
+
+    /// Returns the number of an address.
+    pub(crate) fn intern(&mut self, key: u64) -> u32 {
         let next = self.keys.len() as u32;
         let address = *self.numbers.entry(key).or_insert(next);
         if address == next {
             self.keys.push(key);
         }
+        address
+    }
+
+    /// Adds a node at an address of that number; returns its number.
+    pub(crate) fn push_at(&mut self, parent: Option<u32>, address: u32) -> u32 {
         self.nodes.push(Node { parent: parent.unwrap_or(NO_PARENT), address });
         self.nodes.len() as u32 - 1
     }

@@ -5,14 +5,12 @@
 
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
+use crate::woven::{CHAIN_MAX, NO_CALLER, READ_MAX, Weaver};
 use mallow_profile::{Aggregator, StackId};
-use mallow_scripts::{Scripts, entries, weave};
+use mallow_scripts::Scripts;
 use mallow_trace::Stacks;
 use mallow_wire::script::{is_script_key, pair_script};
-use mallow_wire::shared::{
-    NODE_COUNT, NODE_ROOT, is_node_cut, is_node_exact, node_address, node_parent, node_uncut,
-};
-use rustc_hash::FxHashMap;
+use mallow_wire::shared::{NODE_COUNT, NODE_ROOT, is_node_cut, node_parent, node_uncut};
 use std::sync::atomic::Ordering;
 
 /// Marks a number while a node's ancestors are followed.
@@ -29,8 +27,7 @@ pub(crate) struct StackNumbers {
     /// Events whose stacks lack inner frames, because the recorder's table was full.
     cut: u64,
     scripts: Scripts,
-    /// Nodes of woven stacks: our id by the caller's, [`NO_CALLER`] for none, and the key.
-    woven: FxHashMap<(u32, u64), u32>,
+    weaver: Weaver,
     pairs: Pairs,
     /// Whether a native stack had a frame of Java in it.
     has_java: bool,
@@ -52,10 +49,6 @@ pub(crate) struct Pairs {
     pub(crate) uncalled: u64,
 }
 
-/// Instead of a caller's number.
-const NO_CALLER: u32 = u32::MAX;
-/// The longest chain of nodes that is followed, twice as long as any that a recorder makes: a damaged table could hold a circle.
-const CHAIN_MAX: usize = 1 << 16;
 const DEEPER: &str = "a stack of it is deeper than a recorder goes";
 /// Nodes of a process: those that a recorder has room for, and some more where stacks are woven.
 const NODES_MAX: usize = NODE_COUNT + (2 << 20);
@@ -92,7 +85,7 @@ impl StackNumbers {
     /// Returns about how many bytes of memory this holds, those of symbols at the end included.
     pub(crate) fn held_bytes(&self) -> u64 {
         let numbers = self.numbers.len() * size_of::<u32>();
-        let woven = self.woven.len() * 2 * size_of::<((u32, u64), u32)>();
+        let woven = self.weaver.held_bytes();
         let named = self.table.address_count() * NAMED_BYTES;
         self.table.held_bytes() + self.scripts.held_bytes() + (numbers + woven + named) as u64
     }
@@ -106,32 +99,19 @@ impl StackNumbers {
     #[cold]
     fn assign_pair(&mut self, node: u32, native: u32, script: u32, mapping: &Mapping) -> StackId {
         self.scripts.read(mapping);
-        let native = chain(native, mapping).into_iter().flat_map(|key| self.scripts.expanded(key));
-        let (native, script) = (native.take(CHAIN_MAX).collect::<Vec<u64>>(), chain(script, mapping));
-        self.keys_read += (native.len() + script.len()) as u64;
-        let pc = |key: u64| node_address(key).wrapping_sub(u64::from(!is_node_exact(key)));
-        let interprets = |key: u64| self.scripts.interprets(pc(key));
-        let (calls, entered) = entries(&native, &script, interprets);
-        self.pairs.count += 1;
-        self.pairs.other_list += u64::from(calls > entered);
-        self.pairs.uncalled += u64::from(calls < entered);
-        let woven = weave(&native, &script, interprets);
-        let mut caller = NO_CALLER;
-        for key in woven.into_iter().rev() {
-            caller = self.woven_node(caller, key);
+        let woven = self.weaver.pair(&mut self.table, (native, script), &self.scripts, mapping);
+        self.keys_read += woven.keys_read;
+        if woven.keys_read >= READ_MAX {
+            self.beyond = Some(DEEPER);
         }
-        if caller == NO_CALLER {
+        self.pairs.count += 1;
+        self.pairs.other_list += u64::from(woven.calls > woven.entered);
+        self.pairs.uncalled += u64::from(woven.calls < woven.entered);
+        if woven.node == NO_CALLER {
             return Aggregator::NO_STACK;
         }
-        self.number_as(node, caller);
-        StackId(caller)
-    }
-
-    /// The node of a frame upon a caller's, of a stack that is not as the recorder has it.
-    fn woven_node(&mut self, caller: u32, key: u64) -> u32 {
-        let parent = (caller != NO_CALLER).then_some(caller);
-        let table = &mut self.table;
-        *self.woven.entry((caller, key)).or_insert_with(|| table.push(parent, key))
+        self.number_as(node, woven.node);
+        StackId(woven.node)
     }
 
     /// Returns our node for a recorder's node and its caller's. With frames of Java in native stacks, several of the
@@ -149,10 +129,10 @@ impl StackNumbers {
             expanded.clear();
         }
         for key in expanded.into_iter().rev() {
-            caller = self.woven_node(caller, key);
+            caller = self.weaver.node(&mut self.table, caller, key);
         }
         // A stack is not nothing because its outermost frame is none of Java's.
-        if caller == NO_CALLER { self.woven_node(caller, key) } else { caller }
+        if caller == NO_CALLER { self.weaver.node(&mut self.table, caller, key) } else { caller }
     }
 
     fn number_as(&mut self, node: u32, number: u32) {
@@ -247,22 +227,6 @@ impl StackNumbers {
         let first = std::mem::replace(&mut self.written, self.table.len());
         Some(Stacks { first: first as u32, nodes: self.table.nodes_from(first).collect() })
     }
-}
-
-/// The keys of a stack, innermost first.
-fn chain(mut node: u32, mapping: &Mapping) -> Vec<u64> {
-    let mut keys = Vec::new();
-    while node != NODE_ROOT
-        && keys.len() < CHAIN_MAX
-        && let Some(entry) = mapping.node(node)
-    {
-        match entry.key.load(Ordering::Acquire) {
-            0 => break,
-            key => keys.push(key),
-        }
-        node = node_parent(entry.link.load(Ordering::Relaxed));
-    }
-    keys
 }
 
 #[cfg(test)]

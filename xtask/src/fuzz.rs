@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What `-Zsanitizer` would set: edge coverage counters, and a table that tells libFuzzer their addresses.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
@@ -181,8 +182,10 @@ fn fuzz(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), S
     let mut fuzzer = Command::new(program);
     fuzzer.env(TARGET_VARIABLE, target);
     fuzzer.args([format!("-max_total_time={seconds}"), prefix_option(&artifacts)]);
-    // A fixed seed: what fails on the server fails here too. The inputs kept from earlier runs lead further each time.
-    fuzzer.arg("-seed=1");
+    // Another seed each time, or a fresh checkout would repeat the same seconds; what fails is kept as a file. The inputs kept from earlier runs
+    // lead further.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u32);
+    fuzzer.arg(format!("-seed={}", now.max(1)));
     fuzzer.args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1", "-print_funcs=0"]);
     fuzzer.args([&found, &seeds]).stdin(Stdio::null());
     let line = run::as_typed(&fuzzer);

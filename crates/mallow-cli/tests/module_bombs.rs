@@ -15,6 +15,8 @@ const FUNCTIONS: usize = 300;
 /// What the program ends with.
 const STATUS: i32 = 7;
 
+const SHT_STRTAB: u32 = 3;
+const SHT_NOTE: u32 = 7;
 const SHF_COMPRESSED: u64 = 0x800;
 const ELFCOMPRESS_ZSTD: u32 = 2;
 const SECTION_HEADER_BYTES: usize = 64;
@@ -168,6 +170,34 @@ fn a_section_that_says_it_is_small_is_not_unpacked_further() {
     program.pack_zeros(&[(".debug_info", 1 << 20, 4 << 30), (".debug_line", 100 << 30, 1 << 20)]);
     let (said, document) = program.recorded("lies");
     assert!(has_name(&document, "victim_17") && !document.to_string().contains("app.c"), "{said}");
+}
+
+/// Sixty thousand sections, each of which is the same three megabytes of notes.
+#[test]
+fn notes_without_end_cost_the_names_of_their_module() {
+    let program = Program::new();
+    program.change(|bytes| {
+        let notes = bytes.len().next_multiple_of(8);
+        bytes.resize(notes + (3 << 20), 0);
+        let headers = bytes.len();
+        let mut note = [0u8; SECTION_HEADER_BYTES];
+        note[4..8].copy_from_slice(&SHT_NOTE.to_le_bytes());
+        note[24..32].copy_from_slice(&(notes as u64).to_le_bytes());
+        note[32..40].copy_from_slice(&(3u64 << 20).to_le_bytes());
+        note[48..56].copy_from_slice(&4u64.to_le_bytes());
+        // The table of their names is where the file begins: `\x7fELF`, some marks, and a zero.
+        let mut names = [0u8; SECTION_HEADER_BYTES];
+        names[4..8].copy_from_slice(&SHT_STRTAB.to_le_bytes());
+        names[32..40].copy_from_slice(&16u64.to_le_bytes());
+        bytes.extend([0; SECTION_HEADER_BYTES]);
+        bytes.extend(names);
+        (2..60_000).for_each(|_| bytes.extend(note));
+        bytes[0x28..0x30].copy_from_slice(&(headers as u64).to_le_bytes());
+        bytes[0x3c..0x3e].copy_from_slice(&60_000u16.to_le_bytes());
+        bytes[0x3e..0x40].copy_from_slice(&1u16.to_le_bytes());
+    });
+    let (_, document) = program.recorded("notes");
+    assert!(!has_name(&document, "victim_"), "{document:#}");
 }
 
 /// The name of every symbol is the same three megabytes.

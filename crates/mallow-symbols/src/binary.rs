@@ -12,7 +12,7 @@ use crate::ModuleKey;
 use crate::locate::{DebugServer, OtherRoots, SearchPaths};
 use crate::mapped::Mapped;
 use crate::mini;
-use mallow_base::hex;
+use mallow_base::{gnu_build_id, hex};
 
 /// The files with the symbols of one module. All of them stay mapped while this lives; each lookup parses them.
 #[derive(Default)]
@@ -59,7 +59,7 @@ impl Binary {
     fn use_own(&mut self, own: Mapped, search: &SearchPaths) {
         let Ok(file) = object::File::parse(&*own) else { return };
         if !has_debug_information(&file) {
-            let build_id = file.build_id().ok().flatten().unwrap_or_default();
+            let build_id = build_id_of(&file).unwrap_or_default();
             search.tell(own.path(), "it ran, and has no debug information");
             self.debug = open_by_build_id(search, build_id)
                 .or_else(|| open_by_debuglink(&own, &file, search))
@@ -180,10 +180,7 @@ fn open_elsewhere(path: &Path, build_id: &[u8], search: &SearchPaths) -> Option<
 
 fn open_build(path: &Path, build_id: &[u8]) -> Result<Mapped, Unusable> {
     let mapped = Mapped::open(path).map_err(Unusable::Unreadable)?;
-    let found = object::File::parse(&*mapped).and_then(|file| {
-        let build_id = file.build_id()?;
-        Ok(build_id.map(<[u8]>::to_vec))
-    });
+    let found = object::File::parse(&*mapped).map(|file| build_id_of(&file).map(<[u8]>::to_vec));
     let found = found.map_err(Unusable::NotElf)?;
     if build_id.is_empty() || found.as_deref() == Some(build_id) {
         Ok(mapped)
@@ -234,7 +231,7 @@ fn open_if(
 fn open_if_build_id(search: &SearchPaths, place: &Path, build_id: &[u8]) -> Option<Mapped> {
     open_if(search, place, |mapped| {
         let file = object::File::parse(&**mapped).map_err(|_| NOT_ELF)?;
-        let found = file.build_id().ok().flatten();
+        let found = build_id_of(&file);
         if found == Some(build_id) { Ok(()) } else { Err(another_build(found.map(hex).as_deref())) }
     })
 }
@@ -254,6 +251,18 @@ fn folders(path: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<_> = [named, real].into_iter().flatten().collect();
     folders.dedup();
     folders
+}
+
+/// The build id of a file, which is the first note of its section. Linkers call that section so, or put it among the first of notes; to go through all notes of
+/// all sections of a file can take for ever.
+pub(crate) fn build_id_of<'a>(file: &object::File<'a>) -> Option<&'a [u8]> {
+    use object::ObjectSection;
+    const SECTIONS_MAX: usize = 64;
+    let in_section = |section: object::Section<'a, '_>| section.data().ok().and_then(gnu_build_id);
+    file.section_by_name(".note.gnu.build-id").and_then(in_section).or_else(|| {
+        let notes = file.sections().filter(|section| section.kind() == object::SectionKind::Note);
+        notes.take(SECTIONS_MAX).find_map(in_section)
+    })
 }
 
 /// Stripping leaves the section's name in some files, and debug files keep all names: only contents count.

@@ -4,6 +4,7 @@ mod canary;
 mod check_files;
 mod heaps;
 mod load_lists;
+mod modules;
 mod profiles;
 mod said;
 mod texts;
@@ -22,6 +23,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "check_files", run: check_files::check_files },
     Target { name: "dhat", run: same_sums::dhat },
     Target { name: "dtrace", run: |data| import(data, Format::Dtrace) },
+    Target { name: "elf", run: modules::elf },
     Target { name: "folded", run: |data| import(data, Format::Folded) },
     Target { name: "gc_log", run: texts::gc_log },
     Target { name: "gperftools_heap", run: rewritten::gperftools_heap },
@@ -39,11 +41,13 @@ pub const TARGETS: &[Target] = &[
     Target { name: "load_urls", run: load_lists::urls },
     Target { name: "massif", run: same_sums::massif },
     Target { name: "memcheck_xml", run: |data| import(data, Format::MemcheckXml) },
+    Target { name: "names", run: modules::answers },
     Target { name: "perf_data", run: |data| profiles::of_time(data, Format::PerfData) },
     Target { name: "perf_map", run: |data| drop(mallow_jit::CodeNames::of_map(data)) },
     Target { name: "perf_script", run: |data| profiles::of_time(data, Format::PerfScript) },
     Target { name: "pprof", run: rewritten::pprof },
     Target { name: "stackdiff", run: texts::stackdiff },
+    Target { name: "suppressions", run: modules::suppressions },
     Target { name: "trace_analyses", run: trace::analyses },
     Target { name: "trace_chunks", run: trace::chunks },
     Target { name: "trace_reader", run: trace::reader },

@@ -41,7 +41,6 @@ pub const TARGETS: &[Target] = &[
     Target { name: "load_urls", run: load_lists::urls },
     Target { name: "massif", run: same_sums::massif },
     Target { name: "memcheck_xml", run: |data| import(data, Format::MemcheckXml) },
-    Target { name: "names", run: modules::answers },
     Target { name: "perf_data", run: |data| profiles::of_time(data, Format::PerfData) },
     Target { name: "perf_map", run: |data| drop(mallow_jit::CodeNames::of_map(data)) },
     Target { name: "perf_script", run: |data| profiles::of_time(data, Format::PerfScript) },

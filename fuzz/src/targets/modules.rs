@@ -1,4 +1,4 @@
-//! What files of programs and answers about them say.
+//! What files of programs say, and suppressions.
 
 use super::said::said;
 use mallow_profile::Suppression;
@@ -19,13 +19,6 @@ pub(super) fn elf(data: &[u8]) {
     let _ = functions_of(&path, &search, |_, _| true);
     let _ = embedded_suppressions_in(data);
     let _ = std::fs::remove_file(path);
-}
-
-/// What the process that looks names up says. The first byte is the number of addresses that it was asked about.
-pub(super) fn answers(data: &[u8]) {
-    if let Some((addresses, answer)) = data.split_first() {
-        let _ = mallow_query::is_answer(answer, usize::from(*addresses));
-    }
 }
 
 /// A file of suppressions.

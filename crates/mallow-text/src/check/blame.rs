@@ -3,8 +3,9 @@
 //! If a line is too long, functions of libraries are replaced by an ellipsis first. Functions of the project are
 //! never left out: they continue in further lines.
 
+use super::stack::UNNAMED;
 use crate::wording::Columns;
-use crate::{cut_start, frame_text, printable};
+use crate::{cut_start, printable};
 use mallow_base::Frame;
 use mallow_view::{is_own, place, short_name};
 
@@ -20,7 +21,7 @@ const LEFT_OUT: &str = "…";
 /// Returns the lines of a stack, whose innermost frame is first, in at most `width` columns. `blamed` is the index of the frame to begin with.
 pub(crate) fn lines(frames: &[&Frame], blamed: usize, width: usize) -> Vec<String> {
     let Some(blamed) = frames.len().checked_sub(1).map(|last| blamed.min(last)) else {
-        return vec![frame_text(None, width)];
+        return vec![UNNAMED.to_owned()];
     };
     let mut lines = chain(&frames[blamed..], "", width);
     if blamed > 0 {
@@ -139,7 +140,7 @@ mod tests {
         let names = ["raw", "dup", "parse", "main"];
         check(&names, 2, 80, &["parse (a.c:13) ← main (a.c:13)", "  by raw (a.c:13) ← dup (a.c:13)"]);
         check(&names, 0, 80, &["raw (a.c:13) ← dup (a.c:13) ← parse (a.c:13) ← main (a.c:13)"]);
-        check(&[], 0, 80, &["(no stack was taken)"]);
+        check(&[], 0, 80, &[UNNAMED]);
         check(&["raw"], 7, 80, &["raw (a.c:13)"]);
     }
 

@@ -5,6 +5,9 @@ use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{place, short_name};
 
+/// Instead of frames: the merged rest of very many sites, and what was allocated without a stack.
+pub(crate) const UNNAMED: &str = "(stacks without names)";
+
 /// Separates a call from its caller.
 const FROM: &str = " ← ";
 
@@ -12,7 +15,7 @@ const FROM: &str = " ← ";
 /// `width` columns; an ellipsis replaces the others. The caller's place is included because the innermost call often
 /// is a project's own wrapper around the allocator, which is the same in all stacks.
 pub(crate) fn chain(frames: &[&Frame], width: usize) -> String {
-    let Some((first, callers)) = frames.split_first() else { return frame_text(None, width) };
+    let Some((first, callers)) = frames.split_first() else { return UNNAMED.to_owned() };
     let mut names: Vec<String> =
         callers.iter().map(|frame| printable(&short_name(&frame.function))).collect();
     let with_line = callers.first().filter(|caller| caller.file.is_some() && caller.line.is_some());
@@ -126,7 +129,7 @@ mod tests {
             "a (buf.rs:88) ← walk<…> ← main",
         );
         check(&["a"], 80, "a (buf.rs:88)");
-        assert_eq!(chain(&[], 80), "(no stack was taken)");
+        assert_eq!(chain(&[], 80), UNNAMED);
     }
 
     #[test]
@@ -139,6 +142,6 @@ mod tests {
             ["block (buf.rs:88) ← run ← main", "  at run (test_c_alloc_on_other_thread.c:88)"]
         );
         assert_eq!(lines(&frames, 80), [chain(&frames, 80)]);
-        assert_eq!(lines(&[], 80), ["(no stack was taken)"]);
+        assert_eq!(lines(&[], 80), [UNNAMED]);
     }
 }

@@ -1,3 +1,5 @@
+//! Woven pairs against the twin that goes through both stacks to their ends.
+
 use super::*;
 use crate::shared_memory::SharedMemory;
 use mallow_scripts::{entries, weave};

@@ -118,7 +118,7 @@ fn a_baseline_of_another_machine_is_not_compared_silently() {
     let test = suite.only_test(3);
     assert_eq!(test["outcome"], "MISSING", "{test:#}");
     assert!(sentences(&test).contains("glibc 9."), "{test:#}");
-    let _ = suite.check(&["--compare-anyway"]).well();
+    let _ = suite.check(&["--ignore-environment"]).well();
 }
 
 #[test]
@@ -215,8 +215,8 @@ fn counts_that_halve_everywhere_are_not_a_win() {
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(1)).stdout);
     assert_eq!(report["tests"][0]["outcome"], "BLIND", "{report:#}");
     let refused = suite.check(&["--update"]).ended(Exit::Status(1));
-    assert!(refused.stderr.contains("--accept-blind"), "{refused}");
-    let _ = suite.check(&["--update", "--accept-blind"]).well();
+    assert!(refused.stderr.contains("--allow-missing-counts"), "{refused}");
+    let _ = suite.check(&["--update", "--allow-missing-counts"]).well();
     let _ = suite.check(&[]).well();
 }
 

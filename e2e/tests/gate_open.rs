@@ -71,7 +71,7 @@ fn an_allocator_of_its_own_is_found_behind_a_wrapper() {
     assert_eq!(test["outcome"], "BLIND", "{test:#}");
     assert!(sentences(&test).contains("brings its own malloc"), "{test:#}");
     let refused = suite.check(&["--update"]).ended(Exit::Status(1));
-    assert!(refused.stderr.contains("--accept-blind"), "{refused}");
+    assert!(refused.stderr.contains("--allow-missing-counts"), "{refused}");
 }
 
 /// Conversely: the program that starts the marked one is not measured.

@@ -5,7 +5,7 @@
 //! in `bench/record/` says which commit it was. It must never call a step passed that did not run on that commit.
 
 use crate::testing::{self, Lints, Mallow};
-use crate::{fuzz, judges, miri, packages, run, soak_record, steps};
+use crate::{fuzz, miri, oracles, packages, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,7 +67,7 @@ type Body = fn(&Path, &Plan) -> Result<(), String>;
 /// Every step, the cheapest first.
 const STEPS: &[(&str, Body)] = &[
     ("tests", |root, _| {
-        judges::ensure_large(root)?;
+        oracles::ensure_large(root)?;
         packages::ensure_large()?;
         testing::all(root, Mallow::Release, Lints::Off, &|| Ok(()))
     }),

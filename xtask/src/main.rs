@@ -7,9 +7,9 @@
 mod bench;
 mod dist;
 mod fuzz;
-mod judges;
 mod long;
 mod miri;
+mod oracles;
 mod packages;
 mod quick;
 mod recorder;

@@ -67,7 +67,7 @@ const NEEDS: &[Need] = &[
     installed(&["libjemalloc-dev"]),
     // And a server to soak is written in it.
     command(&["golang-go"], "go"),
-    // Fetches those that are in no distribution: `judges.rs`.
+    // Fetches those that are in no distribution: `oracles.rs`.
     command(&["npm"], "npm"),
     installed(&["python3-pip"]),
     // Real programs to record.

@@ -4,7 +4,7 @@
 
 use crate::testing::{Lints, Mallow};
 use crate::workspaces::{self, Workspace};
-use crate::{fuzz, judges, miri, packages, recorder, run, slim, testing, tidy, wasm};
+use crate::{fuzz, miri, oracles, packages, recorder, run, slim, testing, tidy, wasm};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -128,7 +128,7 @@ fn seconds(took: Duration) -> String {
 
 fn packages(root: &Path) -> Result<(), String> {
     packages::ensure()?;
-    judges::ensure(root)
+    oracles::ensure(root)
 }
 
 /// Complains where a workspace is not formatted.

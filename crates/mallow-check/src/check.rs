@@ -35,7 +35,7 @@ pub struct Options {
     /// When a program is killed.
     pub timeout: Option<Duration>,
     /// Compare with baselines of other environments too.
-    pub compare_anyway: bool,
+    pub ignore_environment: bool,
     /// Limits of SwiftNIO's framework, by test.
     pub thresholds: Option<Thresholds>,
     /// Limits of package-benchmark.
@@ -340,7 +340,7 @@ impl One<'_> {
                 baseline.map_or(Found::None, |baseline| Found::Exact(Box::new(baseline)))
             }
         };
-        let how = judge::Settings { compare_anyway: self.context.options.compare_anyway };
+        let how = judge::Settings { ignore_environment: self.context.options.ignore_environment };
         let limits = self.limits(&measurement.name, &found);
         let plumbing = [&self.test.settings.plumbing[..], &self.context.options.plumbing].concat();
         Ok(TestResult { plumbing, ..judge::judge_found(measurement, &found, &limits, &how) })

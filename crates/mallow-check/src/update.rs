@@ -94,8 +94,9 @@ fn of_test(
             return Ok(Err(format!("{name} failed, so its baseline stays as it is.")));
         }
         Outcome::Blind if !options.force => {
-            let sentence =
-                format!("{name} looks blind, so its baseline stays as it is; `--accept-blind` accepts it.");
+            let sentence = format!(
+                "{name} looks blind, so its baseline stays as it is; `--allow-missing-counts` accepts it."
+            );
             return Ok(Err(sentence));
         }
         _ => {}

@@ -103,7 +103,7 @@ fn failed_and_blind_tests_change_nothing() {
     assert_eq!(
         update.refused,
         [
-            "a looks blind, so its baseline stays as it is; `--accept-blind` accepts it.",
+            "a looks blind, so its baseline stays as it is; `--allow-missing-counts` accepts it.",
             "b failed, so its baseline stays as it is.",
         ]
     );

@@ -20,7 +20,9 @@ use request::{Check, Job};
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     match &check.job {
         Job::Judge | Job::Against(_) | Job::Update { .. } => judging::run(check),
-        Job::UpdateFrom { report, accept_blind } => update::from_report(check, report, *accept_blind),
+        Job::UpdateFrom { report, allow_missing_counts } => {
+            update::from_report(check, report, *allow_missing_counts)
+        }
         Job::List => list::list(check),
         Job::ListBaselines => list::baselines(check),
         Job::Unhooked => unhooked::run(check),

@@ -270,6 +270,9 @@ fn command_lines_of_old_go_on_to_work() {
         "export map.mallow --format pprof -o map.pb.gz",
         "check programs/gate/walk/after --against programs/gate/walk/before",
         "check programs/gate/walk/after --update",
+        "check --update --accept-blind",
+        "check --compare-anyway",
+        "check --markers include",
         #[cfg(feature = "soak")]
         "soak --url http://127.0.0.1:3030/hello/you -- ./hello-leaking",
         #[cfg(feature = "soak")]

@@ -1,6 +1,6 @@
 //! The statistics of allocators.
 
-use crate::judges::fixture;
+use crate::oracles::fixture;
 use mallow_formats::allocator::{Allocator, AllocatorMetrics, AllocatorState, read};
 use mallow_formats::{Format, ImportError, read_as};
 

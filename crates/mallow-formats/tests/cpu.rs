@@ -1,7 +1,7 @@
 //! CPU profiles as files: Go's own profile is read as `go tool pprof` reads it, what is written is read by the tools
 //! that it is for, and nothing is lost in a round trip.
 
-use crate::judges::{Table, fixture, fixture_path, pprof_top, pprof_top_in};
+use crate::oracles::{Table, fixture, fixture_path, pprof_top, pprof_top_in};
 use crate::speedscope::opened;
 use mallow_base::Frame;
 use mallow_cpu::*;

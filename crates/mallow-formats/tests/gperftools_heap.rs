@@ -1,6 +1,6 @@
 //! gperftools' heap profiles, and related formats, compared with google-pprof and `go tool pprof`.
 
-use crate::judges::{fixture, fixture_path, run, table_of};
+use crate::oracles::{fixture, fixture_path, run, table_of};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Availability};
 use std::process::Command;

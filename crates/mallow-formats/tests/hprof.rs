@@ -1,6 +1,6 @@
 //! A JVM's dumps compared with what `jcmd` counts in the same JVM, and with retained sizes that were computed by hand.
 
-use super::judges::run;
+use super::oracles::run;
 use mallow_formats::{Format, open_snapshot};
 use mallow_heapsnap::{DominatorTree, EdgeLabel, Graph, ObjectId, Snapshot, Totals};
 use std::collections::BTreeMap;

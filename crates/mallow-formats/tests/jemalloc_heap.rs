@@ -1,6 +1,6 @@
 //! jemalloc's heap profiles, compared with jeprof in both directions.
 
-use crate::judges::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
+use crate::oracles::{Judged, fixture, fixture_path, hard_profile, jeprof, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Availability, Measure, Profile};
@@ -144,7 +144,7 @@ fn jeprof_shows_an_export_exactly() {
 }
 
 /// Removes jeprof's marks of inlined calls.
-fn without_inline(table: crate::judges::Table) -> crate::judges::Table {
+fn without_inline(table: crate::oracles::Table) -> crate::oracles::Table {
     let name = |name: String| name.trim_end_matches(" (inline)").to_owned();
     table.into_iter().map(|(key, metrics)| (name(key), metrics)).collect()
 }

@@ -1,7 +1,7 @@
 //! Snapshots of runtimes other than this machine's: `cargo xtask long` fetches these, and they are compared with their own readers.
 
 use super::hprof::{Histogram, counted, counted_by_jvm};
-use super::judges::{judge, run};
+use super::oracles::{judge, run};
 use super::v8_heap::assert_as_devtools;
 use mallow_formats::{Format, open_snapshot};
 use mallow_heapsnap::{DominatorTree, Graph, Totals};

@@ -1,6 +1,6 @@
 //! pprof's protobuf, compared with `go tool pprof` in both directions.
 
-use crate::judges::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
+use crate::oracles::{Judged, fixture, fixture_path, hard_profile, pprof_top, run, table_of};
 use mallow_formats::export::{self, ExportFormat, ExportOptions};
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::{Address, Availability, Measure, Profile, SiteTotals};

@@ -1,6 +1,6 @@
 //! Compares exports with speedscope's own importer: everything that its page reads and shows, without a browser.
 
-use crate::judges::{fixture_path, hard_profile, judge};
+use crate::oracles::{fixture_path, hard_profile, judge};
 use mallow_base::Frame;
 use mallow_formats::export::{ExportFormat, ExportOptions, write};
 use mallow_formats::open_profile;

@@ -1,6 +1,6 @@
 //! V8 snapshots by this machine's Node, compared with the worker of Chrome's DevTools: all sizes of all objects.
 
-use crate::judges::{judge, run};
+use crate::oracles::{judge, run};
 use mallow_formats::{Format, open_snapshot};
 use mallow_heapsnap::{DominatorTree, Graph, ObjectId, Snapshot};
 use std::path::{Path, PathBuf};

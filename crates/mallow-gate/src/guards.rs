@@ -38,7 +38,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
         if let (Some((reference, 0)), false) = (allocations(result), is_marked) {
             let sentence = format!(
                 "No allocation was seen, and the baseline has {}: the hooks probably do not see the program. If it is true, \
-                 `--update --accept-blind --only {}` accepts it.",
+                 `--update --allow-missing-counts --only {}` accepts it.",
                 grouped(reference),
                 result.name
             );
@@ -58,7 +58,7 @@ pub fn mark_blind(results: &mut [TestResult]) -> Option<String> {
     }
     Some(format!(
         "All {} tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
-         everything. If it is true, `--update --accept-blind` accepts it.",
+         everything. If it is true, `--update --allow-missing-counts` accepts it.",
         known.len()
     ))
 }

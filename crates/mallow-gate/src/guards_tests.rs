@@ -26,7 +26,7 @@ fn no_allocation_at_all_is_blind() {
     assert_eq!(
         results[0].sentences[0],
         "No allocation was seen, and the baseline has 5,000: the hooks probably do not see the program. If it is true, \
-         `--update --accept-blind --only a` accepts it."
+         `--update --allow-missing-counts --only a` accepts it."
     );
     assert_eq!(results[0].sentences.len(), 2, "why it is not in its window is told as well");
 }
@@ -39,7 +39,7 @@ fn all_halved_at_once_is_blind() {
         sentence.as_deref(),
         Some(
             "All 2 tests with a baseline lost more than half of their allocations at once: the hooks probably no longer see \
-             everything. If it is true, `--update --accept-blind` accepts it."
+             everything. If it is true, `--update --allow-missing-counts` accepts it."
         )
     );
     assert_eq!(outcomes(&results), [("a", Outcome::Blind), ("b", Outcome::Blind), ("c", Outcome::Ok)]);

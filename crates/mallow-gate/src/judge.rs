@@ -41,7 +41,7 @@ pub use sentence::per_operation;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Compare with a baseline of another environment if there is no other.
-    pub compare_anyway: bool,
+    pub ignore_environment: bool,
 }
 
 /// Returns whether a measurement should get as many runs again before it is judged: its minimum of allocations is not
@@ -115,7 +115,7 @@ fn usable<'a>(
 ) -> Option<&'a Baseline> {
     let baseline = baseline?;
     let differences = baseline.environment.differences(&measurement.environment);
-    if !differences.is_empty() && !how.compare_anyway {
+    if !differences.is_empty() && !how.ignore_environment {
         sentences.push(sentence::other_environment(&differences));
         return None;
     }

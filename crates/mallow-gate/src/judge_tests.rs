@@ -270,10 +270,10 @@ fn another_environment_is_refused_unless_told() {
     assert_eq!(
         refused.sentences[1],
         "There is a baseline only for another environment: its libc is glibc 2.41, here it is glibc 2.36; it is for \
-         8 processors, here are 2. Counts differ between environments; `--compare-anyway` compares nevertheless, \
+         8 processors, here are 2. Counts differ between environments; `--ignore-environment` compares nevertheless, \
          `--update` makes a baseline for this one."
     );
-    let told = judge_found(&now, &found, &Limits::default(), &Settings { compare_anyway: true });
+    let told = judge_found(&now, &found, &Limits::default(), &Settings { ignore_environment: true });
     assert_eq!((told.outcome, told.measurement.map(|m| m.notes.len())), (Outcome::Ok, Some(1)));
 }
 

@@ -5,7 +5,7 @@ use crate::options::{Ready, SoakOptions, Work};
 use crate::shell;
 use mallow_collect::CommandLines;
 use mallow_evidence::{LatencyMetrics, LoadMetrics};
-use mallow_load::{Amount, Generator, Latency, Load, Metrics, Protocol, check_endpoint, outside};
+use mallow_load::{Amount, Generator, Latency, Load, Metrics, Protocol, check_endpoint, external};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,7 @@ impl Worker {
             }
             Worker::Command(command) => of_command(command, amount, is_over),
             Worker::External { template, url, workers } => {
-                of_outside(template, url, *workers, amount, is_over)
+                of_external(template, url, *workers, amount, is_over)
             }
         }
     }
@@ -181,7 +181,7 @@ fn measured(latency: Latency) -> LatencyMetrics {
 }
 
 /// Converts the latencies of another load generator; `None` if it lacks one of the usual three.
-fn of_other(latency: outside::ExternalLatency) -> Option<LatencyMetrics> {
+fn of_other(latency: external::ExternalLatency) -> Option<LatencyMetrics> {
     Some(LatencyMetrics {
         p50_us: latency.p50_us?,
         p90_us: latency.p90_us?,
@@ -219,7 +219,7 @@ fn timed(mut metrics: LoadMetrics, begun: Instant) -> LoadMetrics {
     metrics
 }
 
-fn of_outside(
+fn of_external(
     template: &str,
     url: &str,
     workers: u32,
@@ -245,7 +245,7 @@ fn of_outside(
         metrics.requests = 1;
         return metrics;
     }
-    let told = outside::read(&String::from_utf8_lossy(&printed)).unwrap_or_default();
+    let told = external::read(&String::from_utf8_lossy(&printed)).unwrap_or_default();
     let Some(requests) = told.requests else {
         return LoadMetrics { requests: 1, succeeded: 1, uncounted: true, ..metrics };
     };
@@ -310,12 +310,12 @@ mod tests {
         assert_eq!((metrics.requests, metrics.succeeded), (2, 0));
         assert_eq!(metrics.failures["exit status: 3"], 2);
         assert_eq!(of_command("true", None, &|| false).succeeded, 1);
-        let unknown = of_outside("echo done", "", 1, None, &|| false);
+        let unknown = of_external("echo done", "", 1, None, &|| false);
         assert!(unknown.uncounted && unknown.succeeded == 1);
         let begun = Instant::now();
         let is_over = || begun.elapsed() > Duration::from_millis(200);
         let cut_short = of_command("test -z \"$(sleep 0.01)\"", Some(Amount::Requests(1_000_000)), &is_over);
         assert!((1..50).contains(&cut_short.requests) && cut_short.failures.is_empty(), "{cut_short:?}");
-        assert_eq!(of_outside("sleep 60", "", 1, None, &is_over), LoadMetrics::default());
+        assert_eq!(of_external("sleep 60", "", 1, None, &is_over), LoadMetrics::default());
     }
 }

@@ -54,8 +54,8 @@ pub(crate) struct LowTests {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "list", "update", "against"])]
     pub(crate) shell: Option<String>,
     /// Write mallow.h and the shims for other languages into DIR, and do nothing else
-    #[arg(long, value_name = "DIR", exclusive = true)]
-    pub(crate) markers: Option<PathBuf>,
+    #[arg(long, alias = "markers", value_name = "DIR", exclusive = true)]
+    pub(crate) write_markers: Option<PathBuf>,
 }
 
 /// What the tests are compared with.
@@ -87,14 +87,14 @@ pub(crate) struct LowBaselines {
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub(crate) thresholds_from_log: Vec<PathBuf>,
     /// Compare with baselines of another kind of machine or runtime too
-    #[arg(long)]
-    pub(crate) compare_anyway: bool,
+    #[arg(long, alias = "compare-anyway")]
+    pub(crate) ignore_environment: bool,
     /// Accept fewer allocations than the baseline allows
     #[arg(long)]
     pub(crate) allow_improvement: bool,
     /// With --update: accept counts that vanished or halved in all tests at once
-    #[arg(long, requires = "update")]
-    pub(crate) accept_blind: bool,
+    #[arg(long, alias = "accept-blind", requires = "update")]
+    pub(crate) allow_missing_counts: bool,
     /// Write no baseline, as in CI (default where the variable CI is set)
     #[arg(long)]
     pub(crate) ci: bool,

@@ -30,8 +30,8 @@ pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
     let suite = opened(check, check.suite.as_deref(), &check.only)?;
     let baselines = suite_file::baselines(check, &suite)?;
     let result = measured(check, &suite, &baselines)?;
-    if let Job::Update { accept_blind } = check.job {
-        return update::of_result(check, &result, &baselines, accept_blind, &ci_environment);
+    if let Job::Update { allow_missing_counts } = check.job {
+        return update::of_result(check, &result, &baselines, allow_missing_counts, &ci_environment);
     }
     Outputs { check, result: &result, ci_environment: &ci_environment }.write(&suite.folder)?;
     let outcome = outcome(&result, check.baselines.allow_improvement);
@@ -48,7 +48,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         runs: check.measuring.runs.map(u32::from),
         warmups: check.measuring.warmups,
         timeout: check.measuring.timeout_s.map(|seconds| Duration::from_secs(u32::from(seconds).into())),
-        compare_anyway: check.baselines.compare_anyway,
+        ignore_environment: check.baselines.ignore_environment,
         thresholds: thresholds(check, suite)?,
         benchmark_limits: benchmark_limits(check, suite)?,
         baseline_name: check.baselines.name.clone(),

@@ -1,4 +1,4 @@
-//! `mallow check --markers`: writes the files that programs include to mark regions.
+//! `mallow check --write-markers`: writes the files that programs include to mark regions.
 
 use crate::{exit_code, output};
 use mallow_check::shims;

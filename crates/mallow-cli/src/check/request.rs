@@ -30,9 +30,9 @@ pub(crate) enum Job {
     /// Run two builds, compare, judge. Whether the argument is a folder or a command is decided later.
     Against(OsString),
     /// Run, and store the metrics as baselines.
-    Update { accept_blind: bool },
+    Update { allow_missing_counts: bool },
     /// Store baselines from a report that was made elsewhere.
-    UpdateFrom { report: PathBuf, accept_blind: bool },
+    UpdateFrom { report: PathBuf, allow_missing_counts: bool },
     /// List the tests.
     List,
     /// List the named baselines.
@@ -64,7 +64,7 @@ pub(crate) struct Baselines {
     pub(crate) name: Option<String>,
     pub(crate) thresholds: Option<PathBuf>,
     pub(crate) thresholds_from_logs: Vec<PathBuf>,
-    pub(crate) compare_anyway: bool,
+    pub(crate) ignore_environment: bool,
     pub(crate) allow_improvement: bool,
     /// Whether `--ci` was given; the environment may imply it, too.
     pub(crate) ci: bool,
@@ -122,7 +122,7 @@ impl From<LowCheck> for Check {
                 name: low.baselines.baseline,
                 thresholds: low.baselines.thresholds,
                 thresholds_from_logs: low.baselines.thresholds_from_log,
-                compare_anyway: low.baselines.compare_anyway,
+                ignore_environment: low.baselines.ignore_environment,
                 allow_improvement: low.baselines.allow_improvement,
                 ci: low.baselines.ci,
             },
@@ -141,8 +141,8 @@ impl From<LowCheck> for Check {
 
 /// The parser accepts only one of them, except for `--update` with its additional flags.
 fn job(low: &LowCheck) -> Job {
-    let accept_blind = low.baselines.accept_blind;
-    if let Some(folder) = &low.tests.markers {
+    let allow_missing_counts = low.baselines.allow_missing_counts;
+    if let Some(folder) = &low.tests.write_markers {
         Job::Markers(folder.clone())
     } else if let Some(name) = &low.tests.shell {
         Job::Shell(name.clone())
@@ -153,9 +153,9 @@ fn job(low: &LowCheck) -> Job {
     } else if low.tests.no_hooks {
         Job::Unhooked
     } else if let Some(report) = &low.baselines.from {
-        Job::UpdateFrom { report: report.clone(), accept_blind }
+        Job::UpdateFrom { report: report.clone(), allow_missing_counts }
     } else if low.baselines.update {
-        Job::Update { accept_blind }
+        Job::Update { allow_missing_counts }
     } else if let Some(old) = &low.baselines.against {
         Job::Against(old.clone())
     } else {
@@ -204,7 +204,7 @@ mod tests {
     #[test]
     fn every_flag_has_its_meaning() {
         let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --no-arguments --baselines base --baseline main --thresholds t.json \
-                    --thresholds-from-log l1 --thresholds-from-log l2 --compare-anyway --allow-improvement --ci --format nio \
+                    --thresholds-from-log l1 --thresholds-from-log l2 --ignore-environment --allow-improvement --ci --format nio \
                     --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
             suite: Some("gate".into()),
@@ -223,7 +223,7 @@ mod tests {
                 name: Some("main".into()),
                 thresholds: Some("t.json".into()),
                 thresholds_from_logs: vec!["l1".into(), "l2".into()],
-                compare_anyway: true,
+                ignore_environment: true,
                 allow_improvement: true,
                 ci: true,
             },
@@ -245,17 +245,23 @@ mod tests {
     fn there_is_one_thing_to_do() {
         let report = PathBuf::from("r.json");
         for (line, job) in [
-            ("--update", Job::Update { accept_blind: false }),
-            ("--update --accept-blind", Job::Update { accept_blind: true }),
-            ("--update --from r.json", Job::UpdateFrom { report: report.clone(), accept_blind: false }),
-            ("--update --from r.json --accept-blind", Job::UpdateFrom { report, accept_blind: true }),
+            ("--update", Job::Update { allow_missing_counts: false }),
+            ("--update --allow-missing-counts", Job::Update { allow_missing_counts: true }),
+            (
+                "--update --from r.json",
+                Job::UpdateFrom { report: report.clone(), allow_missing_counts: false },
+            ),
+            (
+                "--update --from r.json --allow-missing-counts",
+                Job::UpdateFrom { report, allow_missing_counts: true },
+            ),
             ("--against ../old", Job::Against("../old".into())),
             ("--list", Job::List),
             ("--list-baselines", Job::ListBaselines),
-            ("--update --baseline main", Job::Update { accept_blind: false }),
+            ("--update --baseline main", Job::Update { allow_missing_counts: false }),
             ("--no-hooks --only a", Job::Unhooked),
             ("--shell a", Job::Shell("a".into())),
-            ("--markers include", Job::Markers("include".into())),
+            ("--write-markers include", Job::Markers("include".into())),
         ] {
             assert_eq!(check(line).map(|check| check.job), Ok(job), "{line}");
         }
@@ -266,7 +272,7 @@ mod tests {
         for line in [
             "a b",
             "--from r.json",
-            "--accept-blind",
+            "--allow-missing-counts",
             "--update --against old",
             "--update --no-hooks",
             "--baseline main --against old",
@@ -277,7 +283,7 @@ mod tests {
             "--json --format nio",
             "--format xml",
             "--shell a --only b",
-            "--markers include --update",
+            "--write-markers include --update",
             "--no-hooks --json",
         ] {
             assert!(check(line).is_err(), "{line}");

@@ -19,11 +19,11 @@ pub(crate) fn of_result(
     check: &Check,
     result: &CheckResult,
     baselines: &Baselines,
-    accept_blind: bool,
+    allow_missing_counts: bool,
     ci_environment: &CiEnvironment,
 ) -> Result<u8, Failure> {
     let options = Options {
-        force: accept_blind,
+        force: allow_missing_counts,
         is_ci: ci_environment.ci || check.baselines.ci,
         machine: this_machine(),
     };
@@ -35,13 +35,13 @@ pub(crate) fn of_result(
 }
 
 /// Updates from a report that was made elsewhere, usually in CI.
-pub(crate) fn from_report(check: &Check, report: &Path, accept_blind: bool) -> Result<u8, Failure> {
+pub(crate) fn from_report(check: &Check, report: &Path, allow_missing_counts: bool) -> Result<u8, Failure> {
     let ci_environment = CiEnvironment::of(|name| std::env::var_os(name));
     let suite = Suite::open(check.suite.as_deref(), &check.only)?;
     let mut result = ReportFile::from_text(&read(report)?, &report.display().to_string())?.to_result()?;
     suite.keep_selected(&mut result.tests)?;
     let options = Options {
-        force: accept_blind,
+        force: allow_missing_counts,
         is_ci: ci_environment.ci || check.baselines.ci,
         machine: Machine::default(),
     };

@@ -191,7 +191,7 @@ pub(super) fn other_operations(before: Option<u64>, after: Option<u64>, name: &s
 
 pub(super) fn other_environment(differences: &[String]) -> String {
     format!(
-        "There is a baseline only for another environment: {}. Counts differ between environments; `--compare-anyway` compares \
+        "There is a baseline only for another environment: {}. Counts differ between environments; `--ignore-environment` compares \
          nevertheless, `--update` makes a baseline for this one.",
         differences.join("; ")
     )

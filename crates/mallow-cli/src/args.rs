@@ -95,28 +95,34 @@ fn bench_share(text: &str) -> Result<f64, String> {
 )]
 pub(crate) struct LowArgs {
     /// Columns of a line of text (the terminal's, or COLUMNS; without either, names are whole)
-    #[arg(long, global = true, value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "COLUMNS", value_parser = clap::value_parser!(u16).range(60..))]
     pub(crate) width: Option<u16>,
     /// Whether text has colours: always, never or auto, which is on a terminal, unless NO_COLOR is set, and anywhere where CLICOLOR_FORCE is
-    #[arg(long, global = true, value_name = "WHEN", hide_possible_values = true)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = "Global options",
+        value_name = "WHEN",
+        hide_possible_values = true
+    )]
     pub(crate) color: Option<ColorChoice>,
     /// Do not show pages of report and diff by MALLOW_PAGER, PAGER or less, as is done on a terminal
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Global options")]
     pub(crate) no_pager: bool,
     /// Look for debug files in DIR too, which is laid out like /usr/lib/debug; may be given several times
-    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR", hide_short_help = true)]
     pub(crate) debug_path: Vec<PathBuf>,
     /// Look for programs, libraries and debug files below DIR, as on another machine or in a container
-    #[arg(long, global = true, value_name = "DIR", hide_short_help = true)]
+    #[arg(long, global = true, help_heading = "Global options", value_name = "DIR", hide_short_help = true)]
     pub(crate) sysroot: Option<PathBuf>,
     /// Say which files were tried for names, and why one was not taken
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true, help_heading = "Global options", hide_short_help = true)]
     pub(crate) verbose: bool,
     /// Say nothing on stderr but warnings and what went wrong
-    #[arg(short, long, global = true, hide_short_help = true)]
+    #[arg(short, long, global = true, help_heading = "Global options", hide_short_help = true)]
     pub(crate) quiet: bool,
     /// Open the files that a trace names though it was not recorded here: for names and suppressions
-    #[arg(long, global = true, hide_short_help = true)]
+    #[arg(long, global = true, help_heading = "Global options", hide_short_help = true)]
     pub(crate) open_files: bool,
     #[command(subcommand)]
     pub(crate) command: LowCommand,

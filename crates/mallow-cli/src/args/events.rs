@@ -5,7 +5,7 @@ use clap::Args;
 
 /// What single events tell; each is shown instead of the tables over the whole recording.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "What happened when")]
+#[command(next_help_heading = "Events over time")]
 pub(crate) struct LowEvents {
     /// Show live memory, allocations and resident memory over time
     #[arg(long, conflicts_with_all = LAYOUTS)]

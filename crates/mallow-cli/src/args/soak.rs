@@ -159,7 +159,7 @@ pub(crate) struct LowHttp {
 
 /// The phases.
 #[derive(Clone, Debug, PartialEq, Args)]
-#[command(next_help_heading = "Course")]
+#[command(next_help_heading = "Phases")]
 pub(crate) struct LowPhases {
     /// Iterations that are judged (20)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -18,8 +18,8 @@ pub(super) fn access_log(data: &[u8]) {
 
 /// Other generators' summaries: metrics or nothing, and no more failures than requests.
 pub(super) fn outside(data: &[u8]) {
-    if let Some(outside) = mallow_load::outside::read(&String::from_utf8_lossy(data)) {
-        assert!(outside.succeeded() <= outside.requests);
+    if let Some(read) = mallow_load::external::read(&String::from_utf8_lossy(data)) {
+        assert!(read.succeeded() <= read.requests);
     }
 }
 

@@ -13,7 +13,10 @@ use std::process::Command;
 pub(super) const TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// Its size is what people wait for.
-const BYTES_MAX: u64 = 14 * 1000 * 1000;
+const BYTES_MAX: u64 = 15 * 1000 * 1000;
+
+/// Relocations of a program that can lie anywhere, as bits in place of 24 bytes each: 0.4 MB. musl applies them since 1.2.4.
+const PACKED: &str = "-Clink-arg=-Wl,-z,pack-relative-relocs";
 
 /// Builds and checks it.
 pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
@@ -28,7 +31,8 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
     cargo.current_dir(&release.root);
     cargo.args(["build", "--locked", "--profile", "dist", "--package", "mallow", "--target", TARGET]);
     cargo.env_remove("RUSTFLAGS").env("CARGO_INCREMENTAL", "0");
-    cargo.env("CARGO_ENCODED_RUSTFLAGS", remap("--remap-path-prefix").join("\u{1f}"));
+    let flags = [remap("--remap-path-prefix"), vec![PACKED.to_owned()]].concat();
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"));
     // For libraries in C. Debian's wrapper of gcc for musl is named by the target, as the name of a cross compiler is not there.
     cargo.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
     cargo.env("CFLAGS_x86_64_unknown_linux_musl", remap("-ffile-prefix-map").join(" "));

@@ -11,7 +11,7 @@ for crate in "$PACKAGES"/crates/*.crate; do tar -xzf "$crate" -C "$R/sources"; d
 } >"$R/tmp/home/.cargo/config.toml"
 PLACE=/toolchain/bin:/tmp/home/.cargo/bin
 inside cargo install --quiet --jobs 2 --path "/sources/mallow-$VERSION" || fail "cargo install failed."
-records opendir ls /
+records 'opendir\|setlocale' ls /
 inside cargo uninstall --quiet mallow
 rm -r "$R/sources" "$R/tmp/home/.cargo"
 is_gone

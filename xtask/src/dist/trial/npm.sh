@@ -1,5 +1,5 @@
 inside npm install --global --silent --offline --no-audit --no-fund "/packages/mallow-profiler-$VERSION.tgz"
-records opendir ls /
+records 'opendir\|setlocale' ls /
 # As a dependency of a project, its command is npx's.
 inside mkdir /project
 inside sh -c 'cd /project && npm init --yes >init && npm install --silent --offline --no-audit --no-fund "$1" && npx --no-install mallow --version >version' \

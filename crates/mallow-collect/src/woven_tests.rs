@@ -13,17 +13,25 @@ const SCRIPTS: u32 = 1_000;
 
 /// Code from 0x900 to 0x910 interprets.
 fn interpreter(memory: &SharedMemory) -> Scripts {
-    let head =
-        [40u32.to_le_bytes(), (u32::from(RECORD_RUNTIME) | u32::from(RUNTIME_CPYTHON) << 16).to_le_bytes()];
-    let words = [3u32 << 8 | 11, READ].map(u32::to_le_bytes);
-    let ranges = [0x900u64, 0x910, 0, 0].map(u64::to_le_bytes);
-    let bytes = [head.as_flattened(), words.as_flattened(), ranges.as_flattened()].concat();
-    memory.write(CODES_OFFSET, &[&(bytes.len() as u32).to_le_bytes(), &bytes[4..]].concat());
+    let scripts = interpreters(memory, &[[0x900, 0x910]]);
+    assert!(scripts.interprets(0x905) && !scripts.interprets(0x910));
+    scripts
+}
+
+/// What a log tells that has these functions that interpret, a record each.
+fn interpreters(memory: &SharedMemory, ranges: &[[u64; 2]]) -> Scripts {
+    const BYTES: u32 = 48;
+    let kind = u32::from(RECORD_RUNTIME) | u32::from(RUNTIME_CPYTHON) << 16;
+    let words = [BYTES, kind, 3 << 8 | 11, READ].map(u32::to_le_bytes);
+    let record = |[start, end]: &[u64; 2]| {
+        [words.as_flattened(), [*start, *end, 0, 0].map(u64::to_le_bytes).as_flattened()].concat()
+    };
+    let log: Vec<u8> = ranges.iter().flat_map(record).collect();
+    memory.write(CODES_OFFSET, &log);
     let mapping = memory.map();
-    mapping.header().scripts.log_reserved.store(bytes.len() as u64, Ordering::Release);
+    mapping.header().scripts.log_reserved.store(log.len() as u64, Ordering::Release);
     let mut scripts = Scripts::default();
     scripts.read(&mapping);
-    assert!(scripts.interprets(0x905) && !scripts.interprets(0x910));
     scripts
 }
 
@@ -97,6 +105,24 @@ fn of_a_second_pair_only_what_differs_is_read() {
     let (first, second) = (pair(1_000), pair(1_001));
     assert!(first.keys_read > 4_000 && second.keys_read < 10, "{first:?} {second:?}");
     assert_eq!(table.len(), 2_002);
+}
+
+/// Another interpreter is met when a pair has been woven already: from then on the outer frame is a call of one, too.
+#[test]
+fn what_was_woven_before_an_interpreter_was_known_is_woven_anew() {
+    let memory = SharedMemory::new(1);
+    let code = |avma| node_key(avma, false, 0);
+    let native = tree(&memory, 1, &[(0, code(0x104)), (1, code(0x904)), (2, code(0x201)), (2, code(0x202))]);
+    let script = tree(&memory, SCRIPTS, &[(0, script_key(1, 7, true)), (1, script_key(2, 5, true))]);
+    let (mapping, mut table, mut weaver) = (memory.map(), StackTable::default(), Weaver::default());
+    let one = interpreter(&memory);
+    let before = weaver.pair(&mut table, (3, SCRIPTS + 1), &one, &mapping);
+    assert_eq!(keys(&table, before.node), weave(&native[2], &script[1], |key| key == code(0x904)));
+    let both = interpreters(&memory, &[[0x900, 0x910], [0x100, 0x110]]);
+    let after = weaver.pair(&mut table, (4, SCRIPTS + 1), &both, &mapping);
+    let interprets = |key| key == code(0x904) || key == code(0x104);
+    assert_eq!(keys(&table, after.node), weave(&native[3], &script[1], interprets));
+    assert_eq!((before.calls, after.calls), (1, 2));
 }
 
 #[test]

@@ -120,7 +120,8 @@ impl Metrics {
 
     /// Returns the detection limit of resident memory if only heaps are judged.
     pub(crate) fn sight_outside(&self) -> Option<f64> {
-        let is_heaps = self.heap.is_some() && !self.is_elsewhere;
+        // What workers hold outside of their heaps goes with them, and no series of all of them shows it.
+        let is_heaps = self.heap.is_some() && !self.is_elsewhere && !self.by_age;
         is_heaps.then_some(self.kept().sight).filter(|seen| *seen > 0.0)
     }
 }

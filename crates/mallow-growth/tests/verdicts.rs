@@ -528,6 +528,7 @@ fn workers_that_are_replaced_are_judged_by_their_age() {
     assert_eq!((leak.verdict, leak.basis, leak.by_age), (Verdict::Leaking, Basis::LiveHeap, true));
     assert_eq!((heap.shape, heap.per_request), (Shape::Grows, 600.0));
     let filled = judged(&replaced(40, |age| 600 * age.min(100), |_| 0));
+    assert_eq!(filled.detectable_outside_per_request, None, "mappings of a worker go with it, too");
     assert_eq!(
         (filled.verdict, filled.by_age),
         (Verdict::Clean, true),

@@ -2,7 +2,7 @@
 
 use crate::processes::Mappings;
 use mallow_base::Frame;
-use mallow_collect::{LiveHeap, LiveStacks, Resolve};
+use mallow_collect::{LiveHeap, LiveProcess, LiveStacks, Resolve};
 use mallow_evidence::{Growth, MappingGrowth};
 use mallow_growth::{Observation, Rules, StackSeries, Stacks, growing_stacks};
 use mallow_profile::StackId;
@@ -117,8 +117,8 @@ fn risen(kept: &[&Kept]) -> Vec<Key> {
 fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
     let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return Vec::new() };
     let mut levels: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
-    held(&first.look).for_each(|(key, bytes, _)| levels.entry(key).or_default().0 += bytes);
-    held(&last.look).for_each(|(key, bytes, _)| levels.entry(key).or_default().1 += bytes);
+    held(&first.look.processes).for_each(|(key, bytes, _)| levels.entry(key).or_default().0 += bytes);
+    held(&last.look.processes).for_each(|(key, bytes, _)| levels.entry(key).or_default().1 += bytes);
     let changes = levels.into_iter().map(|(key, (before, after))| (change(before, after), key));
     let mut changed: Vec<(u64, Key)> = changes.filter(|(change, _)| *change > 0).collect();
     changed.sort_unstable_by_key(|(change, key)| (std::cmp::Reverse(*change), *key));
@@ -126,8 +126,8 @@ fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
     changed.into_iter().map(|(_, key)| key).collect()
 }
 
-fn held(look: &LiveHeap) -> impl Iterator<Item = (Key, u64, u64)> {
-    look.processes.iter().flat_map(|process| {
+pub(crate) fn held(processes: &[LiveProcess]) -> impl Iterator<Item = (Key, u64, u64)> {
+    processes.iter().flat_map(|process| {
         process.sites.iter().map(|site| ((process.index, site.stack), site.bytes, u64::from(site.blocks)))
     })
 }
@@ -151,15 +151,23 @@ pub(crate) fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
     groups
 }
 
-/// Returns the sums over the stacks of each group.
+/// Returns the sums over the stacks of each group, look by look.
 fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
+    series_over(groups, kept.iter().map(|kept| kept.look.processes.as_slice()))
+}
+
+/// The same for processes at one look after another.
+pub(crate) fn series_over<'a>(
+    groups: &[Vec<Key>],
+    looks: impl ExactSizeIterator<Item = &'a [LiveProcess]>,
+) -> Vec<StackSeries> {
     let group_of: FxHashMap<Key, usize> =
         groups.iter().enumerate().flat_map(|(at, group)| group.iter().map(move |key| (*key, at))).collect();
-    let empty =
-        |id: usize| StackSeries { id: id as u32, bytes: vec![0; kept.len()], blocks: vec![0; kept.len()] };
+    let count = looks.len();
+    let empty = |id: usize| StackSeries { id: id as u32, bytes: vec![0; count], blocks: vec![0; count] };
     let mut series: Vec<StackSeries> = (0..groups.len()).map(empty).collect();
-    for (at, kept) in kept.iter().enumerate() {
-        for (key, bytes, blocks) in held(&kept.look) {
+    for (at, processes) in looks.enumerate() {
+        for (key, bytes, blocks) in held(processes) {
             if let Some(&group) = group_of.get(&key) {
                 series[group].bytes[at] += bytes;
                 series[group].blocks[at] += blocks;
@@ -192,7 +200,6 @@ pub(crate) fn mapping_growth(first: &Mappings, last: &Mappings) -> Vec<MappingGr
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_collect::LiveProcess;
     use mallow_profile::LiveSite;
 
     fn look(index: u32, sites: &[(u32, u64)]) -> LiveHeap {

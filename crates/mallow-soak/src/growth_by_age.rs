@@ -3,12 +3,11 @@
 //! Stacks of a process that has ended have no names any more, so workers that live at the end are compared, at the youngest and the oldest
 //! of the looks at them. Every process has its own numbers for stacks; equal frames are one stack.
 
-use crate::growth::{Kept, Key, TOLD_MAX, grouped};
+use crate::growth::{Kept, Key, TOLD_MAX, grouped, held, series_over};
 use mallow_base::Frame;
 use mallow_collect::{LiveProcess, LiveStacks, Resolve};
 use mallow_evidence::{Growth, WorkerLook};
-use mallow_growth::{GrowingStack, Rules, Shape, Trend};
-use rustc_hash::FxHashMap;
+use mallow_growth::{GrowingStack, Rules, Shape, StackSeries, Trend};
 
 /// Stacks of a look that are named, those that hold most.
 const NAMED_MAX: usize = 1000;
@@ -31,38 +30,18 @@ pub(crate) fn growth_by_age(
     resolve: Resolve<'_>,
 ) -> Vec<Growth> {
     let Some((young, old)) = edges(kept, looks, stacks) else { return Vec::new() };
-    let [before, after] = [&young, &old].map(|at| largest(at.process));
-    let keys: Vec<Key> = before.iter().chain(&after).map(|site| site.0).collect();
+    let keys: Vec<Key> = [&young, &old].into_iter().flat_map(|at| largest(at.process)).collect();
     let frames = stacks.frames(&keys, resolve);
-    let groups = grouped(&keys, frames);
-    let frames: Vec<&[Frame]> = groups.iter().map(|group| group.frames.as_slice()).collect();
-    let group_of: FxHashMap<Key, usize> = groups
-        .iter()
-        .enumerate()
-        .flat_map(|(at, group)| group.keys.iter().map(move |key| (*key, at)))
-        .collect();
-    let sums = |sites: &[Site]| {
-        let mut sums = vec![(0, 0); groups.len()];
-        for (key, bytes, blocks) in sites {
-            if let Some(&at) = group_of.get(key) {
-                sums[at] = (sums[at].0 + bytes, sums[at].1 + blocks);
-            }
-        }
-        sums
-    };
-    of_sums(&frames, &sums(&before), &sums(&after), old.age - young.age, rules)
+    let (frames, members): (Vec<_>, Vec<_>) =
+        grouped(&keys, frames).into_iter().map(|group| (group.frames, group.keys)).unzip();
+    let looks = [young.process, old.process].map(std::slice::from_ref);
+    of_series(&frames, &series_over(&members, looks.into_iter()), old.age - young.age, rules)
 }
 
-/// Key, bytes, blocks.
-type Site = (Key, u64, u64);
-
-fn largest(process: &LiveProcess) -> Vec<Site> {
-    let site =
-        |site: &mallow_profile::LiveSite| ((process.index, site.stack), site.bytes, u64::from(site.blocks));
-    let mut sites: Vec<Site> = process.sites.iter().map(site).collect();
+fn largest(process: &LiveProcess) -> impl Iterator<Item = Key> {
+    let mut sites: Vec<(Key, u64, u64)> = held(std::slice::from_ref(process)).collect();
     sites.sort_unstable_by_key(|(key, bytes, _)| (std::cmp::Reverse(*bytes), *key));
-    sites.truncate(NAMED_MAX);
-    sites
+    sites.into_iter().take(NAMED_MAX).map(|(key, ..)| key)
 }
 
 /// The youngest and the oldest look at workers whose stacks are known.
@@ -76,35 +55,33 @@ fn edges<'a>(kept: &'a [Kept], looks: &[WorkerLook], stacks: &LiveStacks) -> Opt
     Some((first, known.next_back()?))
 }
 
-fn of_sums(
-    frames: &[&[Frame]],
-    before: &[(u64, u64)],
-    after: &[(u64, u64)],
-    requests: f64,
-    rules: &Rules,
-) -> Vec<Growth> {
-    let rise = |at: usize| after[at].0.saturating_sub(before[at].0) as f64;
-    let whole: f64 = (0..frames.len()).map(rise).sum();
-    let mut grown: Vec<Growth> = (0..frames.len())
-        .filter(|at| rise(*at) > SHARE_MIN * whole && requests > 0.0)
-        .map(|at| {
-            let per_request = rise(at) / requests;
+/// `series` has what each stack held in the young worker, and in the old one.
+fn of_series(frames: &[Vec<Frame>], series: &[StackSeries], requests: f64, rules: &Rules) -> Vec<Growth> {
+    let rise = |held: &[u64]| held[1].saturating_sub(held[0]) as f64;
+    let whole: f64 = series.iter().map(|stack| rise(&stack.bytes)).sum();
+    let mut grown: Vec<Growth> = frames
+        .iter()
+        .zip(series)
+        .filter(|(_, stack)| rise(&stack.bytes) > SHARE_MIN * whole && requests > 0.0)
+        .map(|(frames, stack)| {
+            let per_request = rise(&stack.bytes) / requests;
             let grows = per_request > SHARE_MIN * rules.heap_per_request_min;
             let trend = Trend {
                 shape: if grows { Shape::Grows } else { Shape::Unclear },
                 per_request,
                 per_request_low: per_request,
                 per_request_high: per_request,
-                first: before[at].0 as f64,
-                last: after[at].0 as f64,
+                first: stack.bytes[0] as f64,
+                last: stack.bytes[1] as f64,
                 noise: 0.0,
             };
-            let blocks_per_request = after[at].1.saturating_sub(before[at].1) as f64 / requests;
+            let blocks_per_request = rise(&stack.blocks) / requests;
+            let share = rise(&stack.bytes) / whole;
             Growth {
-                frames: frames[at].to_vec(),
-                stack: GrowingStack { id: at as u32, trend, blocks_per_request, share: rise(at) / whole },
-                bytes: (before[at].0, after[at].0),
-                blocks: (before[at].1, after[at].1),
+                frames: frames.clone(),
+                stack: GrowingStack { id: stack.id, trend, blocks_per_request, share },
+                bytes: (stack.bytes[0], stack.bytes[1]),
+                blocks: (stack.blocks[0], stack.blocks[1]),
             }
         })
         .collect();
@@ -119,12 +96,16 @@ mod tests {
 
     #[test]
     fn stacks_are_told_by_how_much_more_an_old_worker_holds() {
-        let frame = |name: &str| [Frame { function: name.into(), ..Frame::default() }];
-        let (cache, leak, gone) = (frame("cache"), frame("leak"), frame("gone"));
-        let frames: [&[Frame]; 3] = [&cache, &leak, &gone];
-        let before = [(1_000, 10), (0, 0), (500, 1)];
-        let after = [(1_100, 11), (60_000, 100), (0, 0)];
-        let grown = of_sums(&frames, &before, &after, 100.0, &Rules::default());
+        let frames =
+            ["cache", "leak", "gone"].map(|name| vec![Frame { function: name.into(), ..Frame::default() }]);
+        let stack = |id, bytes: [u64; 2], blocks: [u64; 2]| StackSeries {
+            id,
+            bytes: bytes.into(),
+            blocks: blocks.into(),
+        };
+        let series =
+            [stack(0, [1_000, 1_100], [10, 11]), stack(1, [0, 60_000], [0, 100]), stack(2, [500, 0], [1, 0])];
+        let grown = of_series(&frames, &series, 100.0, &Rules::default());
         let told: Vec<(&str, f64, f64)> = grown
             .iter()
             .map(|growth| {
@@ -133,6 +114,6 @@ mod tests {
             })
             .collect();
         assert_eq!(told, [("leak", 600.0, 1.0)], "100 bytes of 60,100 are below a hundredth");
-        assert!(of_sums(&frames, &before, &after, 0.0, &Rules::default()).is_empty(), "of one age");
+        assert!(of_series(&frames, &series, 0.0, &Rules::default()).is_empty(), "of one age");
     }
 }

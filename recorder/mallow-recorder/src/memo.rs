@@ -446,7 +446,7 @@ impl Memo {
     /// Returns the node of a stack that was found recently. For another one it prefetches the node table: the kept
     /// frames are written meanwhile.
     #[inline(always)]
-    fn found_or_fetched(&self, hash: u64) -> Option<u32> {
+    fn found_or_fetched(&mut self, hash: u64) -> Option<u32> {
         let found = self.found.find(hash);
         if found.is_none() {
             // SAFETY: the table of this process.

@@ -1,7 +1,8 @@
 //! What stands between a call and the allocator below it while somebody watches.
 //!
-//! A call goes through a function of three instructions that hands the stack pointer on, and the frame of what it jumps to stands until the allocator
-//! below has answered: by it the recorder knows a call that the allocator makes itself. Of two who watch, the one from outside comes first.
+//! A call jumps to the function that records it, with its own stack pointer, so that no frame of ours is walked; and the frame of what it jumps to
+//! stands until the allocator below has answered: by it the recorder knows a call that the allocator makes itself. Of two who watch, the one from
+//! outside comes first.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::naked_asm;
@@ -22,16 +23,98 @@ fn is_libc<A: 'static>() -> bool {
     false
 }
 
-/// A call on its way down.
-struct Call<'a, A> {
-    below: &'a A,
+/// Jumps to `work`, with the caller's stack pointer and frame pointer as the last two of six arguments: no frame of ours stands between the program's
+/// own frames and the one that is walked from.
+macro_rules! with_caller {
+    ($work:path) => {
+        naked_asm!(
+            ".cfi_startproc", "mov r8, rsp", "mov r9, rbp", "jmp {work}", ".cfi_endproc",
+            work = sym $work
+        )
+    };
+}
+
+/// The arguments stand as they come to an allocator, so that the way past these functions moves none.
+///
+/// # Safety
+/// As `GlobalAlloc::alloc`.
+#[cold]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn alloc<A: GlobalAlloc + 'static>(
+    _size: usize,
+    _align: usize,
+    _below: &A,
+    _zeroed: bool,
+) -> *mut u8 {
+    with_caller!(work_alloc::<A>)
+}
+
+/// # Safety
+/// As `GlobalAlloc::dealloc`.
+#[cold]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn dealloc<A: GlobalAlloc + 'static>(
+    _block: *mut u8,
+    _size: usize,
+    _align: usize,
+    _below: &A,
+) {
+    with_caller!(work_dealloc::<A>)
+}
+
+unsafe extern "C" fn work_alloc<A: GlobalAlloc + 'static>(
+    size: usize,
+    align: usize,
+    allocator: &A,
+    zeroed: bool,
+    sp: usize,
+    bp: usize,
+) -> *mut u8 {
+    let (at, watchers) = (Caller { sp, bp }, watchers());
+    // SAFETY: the program's own arguments, of which the first two are a layout's.
+    let below = || unsafe {
+        let layout = Layout::from_size_align_unchecked(size, align);
+        if zeroed { allocator.alloc_zeroed(layout) } else { allocator.alloc(layout) }
+    };
+    // SAFETY: the registers are those of the call.
+    let own = || unsafe { own(watchers, below, |down| allocating(at, size, down)) };
+    match outside::calls() {
+        // SAFETY: as above.
+        Some(calls) if !is_libc::<A>() => unsafe { calls.allocating(size, own) },
+        _ => own(),
+    }
+}
+
+unsafe extern "C" fn work_dealloc<A: GlobalAlloc + 'static>(
+    block: *mut u8,
+    size: usize,
+    align: usize,
+    allocator: &A,
+    sp: usize,
+    bp: usize,
+) {
+    let (at, watchers) = (Caller { sp, bp }, watchers());
+    let below = || {
+        // SAFETY: the program's own arguments, of which two are a layout's.
+        unsafe { allocator.dealloc(block, Layout::from_size_align_unchecked(size, align)) };
+        core::ptr::null_mut()
+    };
+    // SAFETY: the registers are those of the call.
+    let own = || unsafe { own(watchers, below, |down| freeing(at, block, down)) };
+    match outside::calls() {
+        // SAFETY: as above.
+        Some(calls) if !is_libc::<A>() => _ = unsafe { calls.freeing(block, own) },
+        _ => _ = own(),
+    }
+}
+
+/// What a reallocation is given: with the caller's registers it is more than six words.
+struct Reallocation<'a, A> {
     block: *mut u8,
     layout: Layout,
     new_size: usize,
-    zeroed: bool,
+    below: &'a A,
 }
-
-type Work<'a, A> = unsafe extern "C" fn(&Call<'a, A>, usize, usize, usize) -> *mut u8;
 
 /// Jumps to the function that the second argument is, with the caller's stack pointer and frame pointer as the third and fourth.
 ///
@@ -40,43 +123,6 @@ type Work<'a, A> = unsafe extern "C" fn(&Call<'a, A>, usize, usize, usize) -> *m
 #[unsafe(naked)]
 unsafe extern "C" fn through(_call: *const (), _work: usize) -> *mut u8 {
     naked_asm!(".cfi_startproc", "mov rdx, rsp", "mov rcx, rbp", "jmp rsi", ".cfi_endproc")
-}
-
-#[inline(always)]
-unsafe fn go<'a, A>(call: &Call<'a, A>, work: Work<'a, A>) -> *mut u8 {
-    // SAFETY: `work` takes such a call, which lives until it has returned.
-    unsafe { through(core::ptr::from_ref(call).cast(), work as usize) }
-}
-
-/// The arguments stand as they come to an allocator, so that the way past these functions moves none.
-///
-/// # Safety
-/// As `GlobalAlloc::alloc`.
-#[cold]
-#[inline(never)]
-pub(crate) unsafe fn alloc<A: GlobalAlloc + 'static>(
-    size: usize,
-    align: usize,
-    below: &A,
-    zeroed: bool,
-) -> *mut u8 {
-    // SAFETY: by contract, a layout's.
-    let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
-    let call = Call { below, block: core::ptr::null_mut(), layout, new_size: 0, zeroed };
-    // SAFETY: by contract.
-    unsafe { go(&call, work_alloc::<A>) }
-}
-
-/// # Safety
-/// As `GlobalAlloc::dealloc`.
-#[cold]
-#[inline(never)]
-pub(crate) unsafe fn dealloc<A: GlobalAlloc + 'static>(block: *mut u8, size: usize, align: usize, below: &A) {
-    // SAFETY: by contract, a layout's.
-    let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
-    let call = Call { below, block, layout, new_size: 0, zeroed: false };
-    // SAFETY: by contract.
-    unsafe { go(&call, work_dealloc::<A>) };
 }
 
 /// # Safety
@@ -92,57 +138,13 @@ pub(crate) unsafe fn realloc<A: GlobalAlloc + 'static>(
 ) -> *mut u8 {
     // SAFETY: by contract, a layout's.
     let layout = unsafe { Layout::from_size_align_unchecked(size, align) };
-    let call = Call { below, block, layout, new_size, zeroed: false };
-    // SAFETY: by contract.
-    unsafe { go(&call, work_realloc::<A>) }
-}
-
-unsafe extern "C" fn work_alloc<A: GlobalAlloc + 'static>(
-    call: &Call<'_, A>,
-    _: usize,
-    sp: usize,
-    bp: usize,
-) -> *mut u8 {
-    let (at, size, watchers) = (Caller { sp, bp }, call.layout.size(), watchers());
-    // SAFETY: the program's own arguments.
-    let below = || unsafe {
-        match call.zeroed {
-            true => call.below.alloc_zeroed(call.layout),
-            false => call.below.alloc(call.layout),
-        }
-    };
-    // SAFETY: the registers are those of the call.
-    let own = || unsafe { own(watchers, below, |call| allocating(at, size, call)) };
-    match outside::calls() {
-        // SAFETY: as above.
-        Some(calls) if !is_libc::<A>() => unsafe { calls.allocating(size, own) },
-        _ => own(),
-    }
-}
-
-unsafe extern "C" fn work_dealloc<A: GlobalAlloc + 'static>(
-    call: &Call<'_, A>,
-    _: usize,
-    sp: usize,
-    bp: usize,
-) -> *mut u8 {
-    let (at, watchers) = (Caller { sp, bp }, watchers());
-    let below = || {
-        // SAFETY: the program's own arguments.
-        unsafe { call.below.dealloc(call.block, call.layout) };
-        core::ptr::null_mut()
-    };
-    // SAFETY: the registers are those of the call.
-    let own = || unsafe { own(watchers, below, |down| freeing(at, call.block, down)) };
-    match outside::calls() {
-        // SAFETY: as above.
-        Some(calls) if !is_libc::<A>() => unsafe { calls.freeing(call.block, own) },
-        _ => own(),
-    }
+    let call = Reallocation { block, layout, new_size, below };
+    // SAFETY: `work_realloc` takes such a call, which lives until it has returned.
+    unsafe { through(core::ptr::from_ref(&call).cast(), work_realloc::<A> as *const () as usize) }
 }
 
 unsafe extern "C" fn work_realloc<A: GlobalAlloc + 'static>(
-    call: &Call<'_, A>,
+    call: &Reallocation<'_, A>,
     _: usize,
     sp: usize,
     bp: usize,

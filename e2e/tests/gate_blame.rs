@@ -227,3 +227,24 @@ fn wrappers_that_are_named_as_plumbing_are_never_the_line() {
     let finished = suite.check(&[]).ended(Exit::Status(2));
     assert!(finished.stderr.contains("did you mean `plumbing`?"), "{finished}");
 }
+
+/// What comes before the first region, and between two, has more frames than there is room for: ten million of them, each on stacks of its own.
+#[test]
+fn more_stacks_than_there_is_room_for_outside_of_regions_take_none_from_a_region() {
+    let source = "#include \"mallow.h\"\n#define KEPT __attribute__((noinline))\n\
+         static unsigned long bits[8];\n\
+         KEPT static void deep(int depth) {\n    if (depth == 500) { void *p = malloc(8); mallow_keep(p); free(p); return; }\n\
+         if (bits[depth / 64] >> (depth % 64) & 1) {\n        deep(depth + 1);\n        mallow_keep(bits);\n    }\n\
+         else {\n        deep(depth + 1);\n        mallow_keep(&depth);\n    }\n}\n\
+         static void busy(void) {\n    int i, word;\n    for (i = 0; i < 20000; i++) {\n        for (word = 0; word < 8; word++)\n\
+         bits[word] = bits[word] * 6364136223846793005ul + 1442695040888963407ul + word;\n        deep(0);\n    }\n}\n\
+         KEPT static void parse(void) { void *p = malloc(24); mallow_keep(p); free(p); } /* here */\n\
+         static void run(void *context) { (void)context; parse(); }\n\
+         int main(void) { busy(); mallow_measure(\"work\", run, NULL); busy(); mallow_measure(\"again\", run, NULL); return 0; }\n";
+    let suite = Suite::new("many-stacks", source);
+    suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\nlimit.allocations = 0\n");
+    let finished = suite.check(&[]).ended(Exit::Status(1));
+    let place = format!("parse (test_work.c:{})", line_of(source, "/* here */"));
+    assert_eq!(finished.stdout.matches(&place).count(), 2, "{finished}");
+    assert!(!finished.stdout.contains("stack table"), "{finished}");
+}

@@ -291,10 +291,21 @@ impl Marks {
                 },
             };
             if answered {
+                // Before the thread goes on: its first event within a region has a stack.
+                self.want_stacks(mapping, regions);
                 wake(mapping, readers, asked.thread);
             } else {
                 self.asked.push(asked);
             }
+        }
+    }
+
+    /// Lets the process take stacks only while a region is open, if nothing else is counted: a program may go through millions of
+    /// stacks before its first region, and the table has no room for those of the region then.
+    pub(crate) fn want_stacks(&self, mapping: &Mapping, regions: &Regions) {
+        if self.counted.scope == Scope::Regions {
+            let is_without = u32::from(regions.open_count() == 0);
+            mapping.header().order.without_stacks.store(is_without, Ordering::Relaxed);
         }
     }
 

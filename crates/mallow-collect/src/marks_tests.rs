@@ -1,7 +1,7 @@
 //! Marks as a program's ring has them, against a process whose descriptors do not change.
 
 use crate::channels::ChannelReader;
-use crate::marks::{Counted, Marks};
+use crate::marks::{Counted, Marks, Scope};
 use crate::shared_memory::SharedMemory;
 use mallow_profile::{Regions, StackId, ThreadIndex};
 use mallow_wire::event::{Mark, TEXT_BYTES};
@@ -114,4 +114,27 @@ fn a_reported_value_belongs_to_the_last_run_of_its_thread() {
         })
         .collect();
     assert_eq!(told, [("a", vec![("objects", 3)]), ("b", vec![("objects", 5)])]);
+}
+
+#[test]
+fn stacks_are_wanted_while_a_region_is_open_and_always_where_more_than_regions_counts() {
+    for (scope, outside) in [(Scope::Regions, 1), (Scope::Processes, 0), (Scope::FromMain, 0)] {
+        let mut program = Program::new();
+        program.marks = Marks::new(program.child.id(), Counted { scope, ..Counted::default() });
+        let mapping = program.memory.map();
+        let is_without = || mapping.header().order.without_stacks.load(Ordering::Relaxed);
+        program.marks.want_stacks(&mapping, &program.regions);
+        assert_eq!(is_without(), outside, "{scope:?}");
+        for (what, name, wanted) in [
+            (Mark::Begin, "a", 0),
+            (Mark::Begin, "b", 0),
+            (Mark::End, "a", 0),
+            (Mark::Settle, "", 0),
+            (Mark::End, "b", outside),
+            (Mark::End, "stray", outside),
+        ] {
+            program.mark(what, name);
+            assert_eq!(is_without(), wanted, "{scope:?} {what:?} {name}");
+        }
+    }
 }

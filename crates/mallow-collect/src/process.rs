@@ -118,6 +118,10 @@ impl TracedProcess {
                 regions.begin(FROM_MAIN);
             }
         }
+        let marks = wanted.regions.map(|counted| Marks::new(pid, counted));
+        if let (Some(marks), Some(regions)) = (&marks, pairing.regions()) {
+            marks.want_stacks(&mapping, regions);
+        }
         let memory = match wanted.own {
             true => MemoryWatch::nothing(pid),
             false => MemoryWatch::new(pid, mapping.executable(), executables),
@@ -130,7 +134,7 @@ impl TracedProcess {
             mapping,
             peer: registration.peer,
             pairing,
-            marks: wanted.regions.map(|counted| Marks::new(pid, counted)),
+            marks,
             start,
             stacks: StackNumbers::default(),
             modules: Modules::default(),

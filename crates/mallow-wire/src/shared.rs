@@ -27,7 +27,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 14;
+pub const SHARED_VERSION: u32 = 15;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -369,6 +369,8 @@ pub struct HelperThread {
 pub struct Order {
     /// Beat and owner.
     pub word: AtomicU64,
+    /// Not 0 while nobody wants stacks: only regions count, and none is open. Here because every event reads this line.
+    pub without_stacks: AtomicU32,
 }
 
 /// The owner once there have been two: every event has a stamp.

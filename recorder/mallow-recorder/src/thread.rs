@@ -42,7 +42,7 @@ use crate::tls;
 use crate::unloads;
 use crate::walk::{UnwindContext, is_guessed as is_guessed_way};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
-use mallow_wire::shared::Channel;
+use mallow_wire::shared::{Channel, NODE_ROOT};
 
 /// A thread's state.
 #[repr(C, align(64))]
@@ -232,6 +232,10 @@ impl Guard {
     /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
     #[inline(always)]
     pub unsafe fn node(&self, caller: Caller) -> u32 {
+        // What the memo keeps meanwhile is compared with the stack before it is used, as ever.
+        if process::header().order.without_stacks.load(Ordering::Relaxed) != 0 {
+            return NODE_ROOT;
+        }
         // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
         // another call.
         unsafe {

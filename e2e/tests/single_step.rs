@@ -121,12 +121,17 @@ fn with_an_allocator(operation: &str, stride: u64) {
     with_libraries(operation, stride, &["-l:libjemalloc.a", "-lm", "-ldl"]);
 }
 
+/// Returns the stride of the stack with this number, and the first instruction: each stack meets others.
+fn instructions(stride: u64, stack: usize) -> String {
+    format!("{stride}+{}", stride * stack as u64 / STACKS.len() as u64)
+}
+
 fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
     let workshop = Workshop::new(&format!("step-{operation}"));
     let program = built(&workshop, libs).to_string_lossy().into_owned();
-    for stack in STACKS {
+    for (number, stack) in STACKS.into_iter().enumerate() {
         let mut words: Vec<String> =
-            vec![program.clone(), operation.into(), stack.into(), stride.to_string()];
+            vec![program.clone(), operation.into(), stack.into(), instructions(stride, number)];
         let session_of = |words: &[String]| {
             Session::new(workshop.path(), &words.iter().map(String::as_str).collect::<Vec<&str>>())
         };
@@ -167,10 +172,11 @@ fn with_libraries(operation: &str, stride: u64, libs: &[&str]) {
 fn every_mark_is_right(stride: u64) {
     let workshop = Workshop::new("step-mark");
     let program = built(&workshop, &[]);
-    for stack in STACKS {
+    for (number, stack) in STACKS.into_iter().enumerate() {
         let suite = workshop.file(stack);
         fs::create_dir(&suite).unwrap();
         let output = suite.join("printed");
+        let stride = instructions(stride, number);
         let command = format!("{} mark {stack} {stride} > {}", program.display(), output.display());
         let manifest = format!(
             "[gate]\nruns = 1\nwarmup = 0\ntimeout = \"240s\"\n[[test]]\nname = \"step\"\ncmd = [\"sh\", \"-c\", \"exec {command}\"]\n"
@@ -217,7 +223,7 @@ fn beyond(totals: &Value, expected: &[Expected]) -> (i64, i64) {
 
 #[test]
 fn a_handler_at_instructions_of_malloc() {
-    every_count_byte_and_stack_is_right("malloc", 3);
+    every_count_byte_and_stack_is_right("malloc", 7);
 }
 
 #[test]
@@ -227,22 +233,22 @@ fn a_handler_at_every_instruction_of_free() {
 
 #[test]
 fn a_handler_at_instructions_of_realloc() {
-    every_count_byte_and_stack_is_right("realloc", 3);
+    every_count_byte_and_stack_is_right("realloc", 7);
 }
 
 #[test]
 fn a_handler_at_instructions_of_a_new_stack() {
-    every_count_byte_and_stack_is_right("fresh", 211);
+    every_count_byte_and_stack_is_right("fresh", 431);
 }
 
 #[test]
 fn a_handler_at_instructions_of_a_threads_first_call() {
-    every_count_byte_and_stack_is_right("thread", 151);
+    every_count_byte_and_stack_is_right("thread", 307);
 }
 
 #[test]
 fn a_handler_at_instructions_of_a_forked_childs_first_call() {
-    every_count_byte_and_stack_is_right("fork", 997);
+    every_count_byte_and_stack_is_right("fork", 1999);
 }
 
 #[test]
@@ -257,8 +263,8 @@ fn a_handler_at_every_instruction_of_a_patched_free() {
 
 #[test]
 fn a_handler_at_instructions_of_patched_functions() {
-    with_an_allocator("malloc", 3);
-    with_an_allocator("realloc", 7);
+    with_an_allocator("malloc", 7);
+    with_an_allocator("realloc", 17);
     with_an_allocator("thread", 499);
     with_an_allocator("fork", 2503);
 }
@@ -270,7 +276,7 @@ fn a_handler_at_instructions_of_a_regions_marks() {
 
 #[test]
 fn a_handler_that_jumps_out_of_a_forked_childs_first_call() {
-    no_jump_leaves_a_lock(1499);
+    no_jump_leaves_a_lock(2503);
 }
 
 #[test]

@@ -19,7 +19,7 @@
  *                full:   three blocks of 100 bytes into a ring that is full: mallow, our parent, is stopped, and goes on
  *                        20 ms later; the words behind STRIDE say where a ring's head and tail lie
  *                mark:   a region's begin and end with a block of 100 bytes in it, within a region around all rounds
- *     STRIDE     strike at every instruction (1), or at every so many
+ *     STRIDE     strike at every instruction (1), or at every so many; `STRIDE+FIRST` leaves out the first ones
  *     STACK      normal, static (an alternate stack in static memory), frame (one that is a local array of main)
  *
  * Printed: `rounds N`, and for `stepped` (the operation's own function) and `struck` (the handler's) what they did.
@@ -72,13 +72,26 @@ static int jumps;
 static sigjmp_buf landing;
 static void on_jump(int number) { (void)number; siglongjmp(landing, 1); }
 
+/* `rep stosb` of the C library traps after each of its bytes: they are written at once, and the instruction has none left. */
+static void whole_string(greg_t *registers, const unsigned char *code) {
+    if (code[0] != 0xf3 || code[1] != 0xaa) return;
+    memset((void *)registers[REG_RDI], (int)registers[REG_RAX], (size_t)registers[REG_RCX]);
+    registers[REG_RDI] += registers[REG_RCX];
+    registers[REG_RCX] = 0;
+}
+
 static void on_step(int number, siginfo_t *info, void *context) {
     (void)number, (void)info;
     unsigned long at = (unsigned long)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
     int in_patches = at >= patches_start && at < patches_end;
-    if ((at < library_start || at >= library_end) && !in_patches) return;
+    if ((at < library_start || at >= library_end) && !in_patches) {
+        whole_string(((ucontext_t *)context)->uc_mcontext.gregs, (const unsigned char *)at);
+        return;
+    }
     if (in_library++ != target) return;
     struck_now = 1;
+    /* Nothing else happens in this round: the rest of the call need not be stepped through. */
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100ll;
     if (jumps) kill(getpid(), SIGUSR1);
     else struck();
     STAY();
@@ -281,7 +294,11 @@ static FRAME void all_rounds(const char *operation) {
 
 int main(int count, char **words) {
     EXPECT(count == 3 || count == 4 || count == 7, 19);
-    if (count > 3) stride = strtoul(words[3], NULL, 10);
+    if (count > 3) {
+        char *rest;
+        stride = strtoul(words[3], &rest, 10);
+        target = strtoul(rest, NULL, 10);
+    }
     static char static_stack[ALT_BYTES];
     char frame_stack[ALT_BYTES];
     stack_t alternate = {.ss_sp = words[2][0] == 's' ? static_stack : frame_stack, .ss_size = ALT_BYTES};

@@ -78,11 +78,14 @@ pub(crate) fn is_our_kernel(symbol: &str, address: u64) -> bool {
 
 /// `ffffffff81000000 T _text`, with the module after a tab. Hidden addresses are 0.
 fn kernel_line(line: &str) -> Option<(u64, Option<u64>, String)> {
-    let mut words = line.split_whitespace();
-    let start = u64::from_str_radix(words.next()?, 16).ok().filter(|start| *start > 0)?;
-    let is_code = matches!(words.next()?, "t" | "T" | "w" | "W");
+    // A hundred thousand lines, so each byte is looked at once.
+    let (start, rest) = line.split_once(' ')?;
+    let (kind, rest) = rest.split_once(' ')?;
+    let is_code = matches!(kind, "t" | "T" | "w" | "W");
     is_code.then_some(())?;
-    Some((start, None, words.next()?.to_owned()))
+    let start = u64::from_str_radix(start, 16).ok().filter(|start| *start > 0)?;
+    let name = rest.split_once('\t').map_or(rest, |(name, _)| name);
+    Some((start, None, name.to_owned()))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use mallow_gate::environment::COUNTING;
 use mallow_gate::measurement::Environment;
+use memchr::memmem;
 
 /// What can be observed of a program.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +51,7 @@ pub fn libc(modules: &[String], content: &[u8]) -> String {
     }
     let is_named = |start: &str| modules.iter().any(|path| file_name(path).starts_with(start));
     // Where musl is not the system's own libc, its file is called libc.so; its loader introduces itself by name.
-    let registers_itself = content.windows(9).any(|window| window == b"musl libc");
+    let registers_itself = memmem::find(content, b"musl libc").is_some();
     if registers_itself || is_named("ld-musl") || is_named("libc.musl") {
         return version_line(content).map_or_else(|| "musl".to_owned(), |version| format!("musl {version}"));
     }
@@ -59,7 +60,7 @@ pub fn libc(modules: &[String], content: &[u8]) -> String {
 
 /// Returns the version in the line that begins with a text: the first number with a point after the word `version`.
 fn number_after(content: &[u8], start: &[u8]) -> Option<String> {
-    let at = content.windows(start.len()).position(|window| window == start)?;
+    let at = memmem::find(content, start)?;
     let line = content[at..].split(|byte| matches!(byte, b'\n' | 0)).next()?;
     let line = String::from_utf8_lossy(&line[..line.len().min(200)]).into_owned();
     let (_, behind) = line.split_once("version ")?;

@@ -186,7 +186,7 @@ fn doc_of_built_libraries(root: &Path) -> Result<(), String> {
         command.args(["--workspace", "--doc", "--quiet"]).env("RUSTDOC", root.join("xtask/rustdoc-pages.sh"));
         command.env("PAGES", workspace.target_folder(root)?.join("pages"));
         if workspace.is_root() {
-            Lints::Deny.into_build_of(&mut command);
+            Lints::Deny.into_build_of(root, &mut command);
         }
         run::shown(&mut command)?;
     }

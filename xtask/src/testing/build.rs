@@ -31,7 +31,7 @@ impl Program {
 pub(super) fn programs(root: &Path, lints: Lints) -> Result<Vec<Program>, String> {
     let mut cargo = Command::new("cargo");
     cargo.args(["test", "--workspace", "--no-run"]).current_dir(root);
-    lints.into_build_of(&mut cargo);
+    lints.into_build_of(root, &mut cargo);
     let text = run::printed(cargo.arg("--message-format=json-render-diagnostics"))?;
     let programs: Vec<Program> = text.lines().filter_map(program_of).collect();
     if programs.is_empty() {

@@ -25,7 +25,10 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
     let rest = || -> Result<Vec<Failed>, String> {
         let mut failed = Vec::new();
         for workspace in all.iter().filter(|workspace| !workspace.is_root()) {
-            failed.extend(of_workspace(root, workspace, &path)?);
+            // That it compiles is known from the lints.
+            if has_tests(root, workspace)? {
+                failed.extend(of_workspace(root, workspace, &path)?);
+            }
         }
         beside()?;
         Ok(failed)
@@ -78,10 +81,10 @@ pub(crate) enum Lints {
 }
 
 impl Lints {
-    /// Says so to cargo, in the words of `cargo clippy`.
-    pub(crate) fn into_build_of(self, cargo: &mut Command) {
+    /// Says so to cargo, in the words of `cargo clippy`. Test programs are most of such a build, and are not optimized.
+    pub(crate) fn into_build_of(self, root: &Path, cargo: &mut Command) {
         if self == Lints::Deny {
-            cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+            cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("xtask/test-compiler.sh"));
             cargo.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
         }
     }
@@ -112,16 +115,27 @@ impl Mallow {
     }
 }
 
+/// Whether a workspace has a test, or an example in its documentation. Building all of its programs to learn that they have none would take
+/// longer than most tests.
+fn has_tests(root: &Path, workspace: &Workspace) -> Result<bool, String> {
+    let has = |path: &Path| {
+        std::fs::read_to_string(root.join(path))
+            .map(|text| text.contains("#[test]") || text.contains("```"))
+            .map_err(|error| format!("{} cannot be read: {error}.", path.display()))
+    };
+    let files = workspaces::tracked_files(root)?;
+    let sources = files.iter().filter(|path| {
+        path.starts_with(&workspace.folder) && path.extension().is_some_and(|ending| ending == "rs")
+    });
+    let found: Vec<bool> = sources.map(|path| has(path)).collect::<Result<_, _>>()?;
+    Ok(found.contains(&true))
+}
+
 /// A workspace of its own: small, so cargo may run its tests, those of the documentation included.
 fn of_workspace(root: &Path, workspace: &Workspace, mallow: &Path) -> Result<Vec<Failed>, String> {
     let mut command = workspace.cargo(root, "test");
     // The example of a crate with a gate runs it.
     command.arg("--workspace").env("MALLOW_BIN", mallow);
-    if workspace.folder == Path::new("programs/soak/rust") {
-        // As the end-to-end tests build it (`e2e/src/soak.rs`), so that its libraries are built once.
-        let target = Workspace { folder: PathBuf::new() }.target_folder(root)?.join("tmp/soak-servers");
-        Lints::Deny.into_build_of(command.args(["--release", "--target-dir"]).arg(target));
-    }
     let outcome = run::watched(&mut command)?;
     Ok(failure::of(&workspace.folder.display().to_string(), &outcome))
 }
@@ -134,5 +148,18 @@ fn verdict(failed: &[Failed]) -> Result<(), String> {
             let listed: Vec<String> = many.iter().map(ToString::to_string).collect();
             Err(format!("{} tests failed.\n\n{}", many.len(), listed.join("\n")))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workspaces_with_a_test_or_an_example_are_run_and_the_others_are_not() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let has = |folder: &str| has_tests(root, &Workspace { folder: folder.into() }).unwrap();
+        assert!(["recorder", "markers/rust", "programs/gate/examples/cargo"].into_iter().all(has));
+        assert!(!["programs/soak/rust", "programs/counted-programs"].into_iter().any(has));
     }
 }

@@ -42,8 +42,8 @@ impl Step {
 /// Every step, in the order of `ci`.
 pub(crate) const STEPS: &[Step] = &[
     Step::new("packages", packages),
-    Step::new("fmt", fmt),
-    Step::new("tidy", tidy::run),
+    Step::new("fmt", fmt).in_ci(fmt_with_tidy_beside),
+    Step::new("tidy", tidy::run).beside("fmt"),
     // The root workspace is most of it, and is linted by the build of its tests.
     Step::new("clippy", clippy).in_ci(clippy_beside_the_root),
     Step::new("recorder", recorder::run),
@@ -54,6 +54,16 @@ pub(crate) const STEPS: &[Step] = &[
     Step::new("doc", doc).beside("test"),
     Step::new("fuzz", fuzz_shortly).beside("test"),
 ];
+
+/// Each of the two keeps one core busy.
+fn fmt_with_tidy_beside(root: &Path) -> Result<(), String> {
+    std::thread::scope(|scope| {
+        let tidy = scope.spawn(|| timed("tidy", || tidy::run(root)));
+        let formatted = fmt(root);
+        let tidy = tidy.join().unwrap_or_else(|_| Err("`tidy` panicked.".to_owned()));
+        formatted.and(tidy)
+    })
+}
 
 /// The end-to-end tests wait for other programs most of the time, and everything else is done meanwhile.
 fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {

@@ -46,13 +46,15 @@ fn build() -> Result<(), String> {
     let workspace = read(links.join("workspace.toml"), fs::canonicalize)?;
     let is_checkout = workspace.ends_with("recorder/Cargo.toml");
     tell_version(&folder("CARGO_MANIFEST_DIR")?, is_checkout, &target)?;
-    if has_debug && is_checkout {
-        cargo.arg("--locked").arg("--manifest-path").arg(workspace);
+    let built = if has_debug && is_checkout {
+        cargo.arg("--locked").arg("--manifest-path").arg(&workspace);
+        // It is the same for every profile and set of features, and `cargo xtask recorder` has built it there.
+        workspace.with_file_name("target")
     } else {
         // It has no dependencies from a registry, so none is contacted.
         cargo.arg("--offline").arg("--manifest-path").arg(lay_out(&links, &out.join("sources"))?);
-    }
-    let built = out.join("recorder");
+        out.join("recorder")
+    };
     cargo.arg("--target-dir").arg(&built).args(["--target", &triple]);
     BUILT.iter().for_each(|(package, _)| _ = cargo.args(["--package", package]));
     if triple.ends_with("-musl") {

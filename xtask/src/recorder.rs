@@ -58,8 +58,13 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
         .iter()
         .find(|workspace| workspace.folder == Path::new("recorder"))
         .ok_or("recorder/Cargo.toml is missing: there is no library to check.")?;
-    run::shown(recorder.cargo(root, "build").arg("--release"))?;
-    let folder = recorder.target_folder(root)?.join("release");
+    // As `crates/mallow-cli/build.rs` builds them, which finds them there.
+    let target = run::captured(Command::new("rustc").args(["--print", "host-tuple"]))?;
+    let packages = ["mallow-preload", "mallow-timers", "mallow-spawner"].map(|name| ["--package", name]);
+    let mut build = recorder.cargo(root, "build");
+    build.args(["--release", "--locked", "--target", target.trim()]).args(packages.as_flattened());
+    run::shown(&mut build)?;
+    let folder = recorder.target_folder(root)?.join(target.trim()).join("release");
     LIBRARIES.iter().try_for_each(|library| library.check(root, &folder.join(library.file)))
 }
 

@@ -99,14 +99,13 @@ fn build_go(target: &Path) {
         let fresh = go.join(format!("{name}.{}", std::process::id()));
         let mut build = run::command("go");
         build.args(["build", "-o"]).arg(&fresh).arg(sources().join("go/server.go"));
-        // It keeps what it has built, and wants to know where.
-        build
-            .env("CGO_ENABLED", cgo)
-            .env("GOCACHE", go.join("cache"))
-            .env("GOPATH", go.join("path"))
-            .env("GOFLAGS", "-buildvcs=false");
-        // Go itself may be installed from elsewhere than Debian.
-        build.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        build.env("CGO_ENABLED", cgo).env("GOFLAGS", "-buildvcs=false");
+        // Go itself may be installed from elsewhere than Debian. It keeps what it has built of its library, for other clones too.
+        for name in ["PATH", "HOME", "XDG_CACHE_HOME", "GOCACHE", "GOPATH"] {
+            if let Some(value) = std::env::var_os(name) {
+                build.env(name, value);
+            }
+        }
         let _ = run::finish(&mut build).well();
         fs::rename(fresh, go.join(name)).expect("a built server can be put in its place");
     }

@@ -36,7 +36,15 @@ pub(crate) fn ensure(root: &Path) -> Result<(), String> {
     let mut workspaces = workspaces::all(root)?.into_iter();
     let workspace = workspaces.find(workspaces::Workspace::is_root).ok_or("There is no root workspace.")?;
     let kept = workspace.target_folder(root)?.join("judges");
-    PINNED.iter().try_for_each(|pinned| ensure_one(&root.join(pinned), &kept))
+    PINNED.iter().try_for_each(|pinned| ensure_one(&root.join(pinned), &kept))?;
+    build_pprof()
+}
+
+/// From Go 1.25 on, `go tool pprof` is built when it is first called: once here, not by each test that is the first one at the same time.
+fn build_pprof() -> Result<(), String> {
+    let path = run::captured(Command::new("go").args(["tool", "-n", "pprof"]))?;
+    println!("    pprof of Go is {}", path.trim());
+    Ok(())
 }
 
 /// Fetches what a file pins, if it is not there.

@@ -7,9 +7,9 @@ use server::{Reply, Server};
 use std::time::Duration;
 
 /// Ten times this number is sent after it.
-const REQUESTS: u64 = 8_000;
-/// How much memory may grow meanwhile: latencies alone, kept one by one, would be 640 kB.
-const GROWTH_MAX_BYTES: u64 = 320 << 10;
+const REQUESTS: u64 = 4_000;
+/// How much memory may grow meanwhile: latencies alone, kept one by one, would be 320 kB.
+const GROWTH_MAX_BYTES: u64 = 160 << 10;
 
 fn resident_bytes() -> u64 {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -6,27 +6,36 @@ const JEMALLOC: &[&str] = &["-l:libjemalloc.a", "-lstdc++", "-lm", "-ldl"];
 const TCMALLOC: &[&str] = &["-l:libtcmalloc_minimal.a", "-lstdc++", "-lm"];
 
 macro_rules! linked {
-    ($allocator:ident, $libs:expr, $only_sites:literal: $($name:ident)*) => {
-        mod $allocator {
+    (#$attribute:tt $module:ident, $allocator:literal, $libs:expr, $only_sites:literal: $($name:ident)*) => {
+        mod $module {
             $(
                 #[test]
+                #$attribute
                 fn $name() {
-                    e2e::hazard::check_linked(stringify!($name), stringify!($allocator), $libs, $only_sites);
+                    e2e::hazard::check_linked(stringify!($name), $allocator, $libs, $only_sites);
                 }
             )*
         }
     };
+    ($module:ident, $($rest:tt)*) => {
+        linked! { #[cfg(test)] $module, $($rest)* }
+    };
 }
 
-linked! { jemalloc, super::JEMALLOC, false:
+linked! { jemalloc, "jemalloc", super::JEMALLOC, false:
     abort_now alloca_frames allocators allocators_cxx atexit_handlers cross_thread_free cxx_exceptions deep_recursion exec_chain
     exit_now family_cxx fork_in_loop fork_with_threads fork_without_exec kill_self library_cycles longjmp_out malloc_in_signal
     many_stacks misaligned_stack overaligned_frames posix_spawn_child realloc_chain sandboxed segv_burst sigaltstack_handler
     signal_storm storm swapcontext_fibers thread_churn tls_destructors vfork_child wide_frames
 }
 
-linked! { tcmalloc, super::TCMALLOC, true:
+linked! { tcmalloc, "tcmalloc", super::TCMALLOC, true:
     alloca_frames allocators allocators_cxx cross_thread_free cxx_exceptions deep_recursion family_cxx fork_with_threads longjmp_out
-    malloc_in_signal many_stacks realloc_chain storm swapcontext_fibers thread_churn tls_destructors vfork_child
+    malloc_in_signal realloc_chain storm swapcontext_fibers thread_churn tls_destructors vfork_child
     wide_frames
+}
+
+// A hundred thousand stacks, with jemalloc in every run.
+linked! { #[ignore = "the same again: in `cargo xtask long`"] more_of_tcmalloc, "tcmalloc", super::TCMALLOC, true:
+    many_stacks
 }

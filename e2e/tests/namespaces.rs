@@ -34,6 +34,7 @@ impl Place {
     fn new(name: &str, user: Option<u32>) -> Place {
         let workshop = Workshop::new(name);
         let _ = build_text(workshop.path(), "app", &source());
+        let _ = build_text(workshop.path(), "busy", BUSY);
         std::fs::copy(run::mallow_binary(), workshop.file("mallow")).unwrap();
         std::fs::create_dir(workshop.file("root")).unwrap();
         if let Some(user) = user {
@@ -84,8 +85,44 @@ impl Place {
     }
 }
 
+/// A program that works on a processor, in one line, in itself and in a child.
+const BUSY: &str = "#include <sys/wait.h>\n#include <unistd.h>\nstatic volatile long sum;\n\
+                    static __attribute__((noinline)) void spin(long turns) {\n    for (; turns; turns--) sum += turns;\n}\n\
+                    static __attribute__((noinline)) void work(void) {\n    spin(150000000);\n    sum++;\n}\n\
+                    int main(void) {\n    work();\n    if (fork() == 0) {\n        work();\n        _exit(0);\n    }\n    wait(NULL);\n    return 0;\n}\n";
+
+impl Place {
+    /// Samples a shell script in namespaces, and finds the functions of the program in nearly all of its samples, with their file.
+    #[track_caller]
+    fn is_sampled(&self, namespaces: &str, script: &str) {
+        let inside = ["unshare", namespaces, "sh", "-c", script];
+        let sampled = self.mallow(&[&["cpu", "-o", "a.pb.gz", "--force", "--"][..], &inside].concat());
+        let report = self.mallow(&["report", "a.pb.gz", "--json"]);
+        let document = json(&report.stdout);
+        let samples = |name: &str, column: &str| {
+            let functions = document["functions"].as_array().unwrap();
+            let of = functions.iter().find(|function| {
+                function["function"] == name
+                    && function["file"].as_str().is_some_and(|file| file.ends_with("/busy.c"))
+            });
+            of.map_or(0, |function| metric(&function[column], "samples"))
+        };
+        let (spin, main) = (samples("spin", "self"), samples("main", "children"));
+        assert!(spin > 50, "{namespaces}: {spin} of spin\n{sampled}{report}");
+        assert!(
+            main >= spin && samples("work", "children") >= spin,
+            "{namespaces}: {main} of main\n{sampled}{report}"
+        );
+    }
+}
+
 fn is_root() -> bool {
     std::fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0)
+}
+
+/// The same of the program that works.
+fn of_busy(script: &str) -> String {
+    script.replace("cp app", "cp busy")
 }
 
 /// Files that only the program sees: a file system of its own at `root`, or below another root, which is gone when the program exits.
@@ -115,6 +152,47 @@ fn an_ordinary_user_records_programs_in_namespaces_of_his_own() {
     }
     for script in OTHER_FILES {
         place.holds("-Urmpfn", script);
+    }
+}
+
+#[test]
+fn programs_in_namespaces_of_their_own_are_sampled_with_names() {
+    let users = if is_root() { &[None, Some(NOBODY)][..] } else { &[None] };
+    for user in users {
+        let name = format!("namespaces-cpu-{}", user.unwrap_or_default());
+        let place = Place::new(&name, *user);
+        let (namespaces, also) = match user {
+            None if is_root() => (&["n", "m", "pf", "U", "Urnmpf"][..], ""),
+            _ => (&["U", "Urn", "Urm", "Urpf", "Urnmpf"][..], "Ur"),
+        };
+        for namespaces in namespaces {
+            place.is_sampled(&format!("-{namespaces}"), "./busy");
+        }
+        for script in OTHER_FILES {
+            place.is_sampled(&format!("-{also}mpfn"), &of_busy(script));
+        }
+    }
+}
+
+/// A script's lines are read where its process can open mallow's memory, whatever numbers it has for itself.
+#[test]
+fn lines_of_a_script_in_namespaces_are_sampled() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new("namespaces-script", None);
+    let script = "def spin():\n    total = 0\n    for turn in range(9000000): total += turn\n\nspin()\n";
+    std::fs::write(place.workshop.file("spin.py"), script).unwrap();
+    for namespaces in ["-n", "-m", "-pf", "-nmpf"] {
+        let words =
+            ["cpu", "-o", "a.pb.gz", "--force", "--", "unshare", namespaces, "/usr/bin/python3", "spin.py"];
+        let sampled = place.mallow(&words);
+        let report = place.mallow(&["report", "a.pb.gz", "--json"]);
+        let document = json(&report.stdout);
+        let functions = document["functions"].as_array().unwrap();
+        let spin = functions.iter().find(|function| function["function"] == "spin");
+        let samples = spin.map_or(0, |spin| metric(&spin["children"], "samples"));
+        assert!(samples > 50, "{namespaces}: {samples} of spin\n{sampled}{report}");
     }
 }
 

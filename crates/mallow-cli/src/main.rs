@@ -72,7 +72,7 @@ fn main() -> ExitCode {
     mallow_query::look_in(mallow_query::DebugPlaces {
         debug_paths: std::mem::take(&mut args.debug_path),
         sysroot: args.sysroot.take(),
-        other_roots: Some(mallow_query::OtherRoots(mallow_collect::files_in_other_roots)),
+        other_roots: Some(mallow_query::OtherRoots(mallow_files::roots::files_in_other_roots)),
         on_attempt: args.verbose.then_some(mallow_query::OnAttempt(output::tried)),
     });
     if args.quiet {

@@ -59,7 +59,6 @@ mod profile;
 mod record;
 mod region_sites;
 mod regions;
-mod roots;
 mod scopes;
 mod session;
 #[cfg(test)]
@@ -93,6 +92,5 @@ pub use output::Output;
 pub use own::{OwnAhead, OwnOptions, OwnQuery, ScopeEnd, collect_own};
 pub use record::{RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
-pub use roots::files_in_other_roots;
 pub use stat::{StatOptions, StatOutcome, stat};
 pub use symbols::Resolve;

@@ -17,7 +17,6 @@ use crate::pairing::Pairing;
 use crate::peer::Peer;
 use crate::process_writer::ProcessWriter;
 use crate::region_sites::{of_folded, pruned};
-use crate::roots;
 use crate::scopes::Scopes;
 use crate::session::Registration;
 use crate::sink::Sink;
@@ -25,7 +24,8 @@ use crate::stack_table::StackTable;
 use crate::stacks::StackNumbers;
 use crate::starts::Starts;
 use crate::threads::Threads;
-use mallow_profile::{Aggregator, Exit, RegionTotals, Sample, ThreadIndex};
+use mallow_files::roots;
+use mallow_profile::{Aggregator, Exit, RegionMetrics, RegionTotals, Sample, ThreadIndex};
 use mallow_scripts::Scripts;
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
 use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
@@ -102,7 +102,7 @@ impl TracedProcess {
         let parent_pid = header.parent_pid;
         let pid = registration.peer.pid;
         if !wanted.own {
-            roots::meet(&registration.peer);
+            let _ = roots::hold(pid, || registration.peer.has_ended());
         }
         let start =
             ProcessStart { pid, parent_pid, command: registration.command, started_us: clock.now_us() };

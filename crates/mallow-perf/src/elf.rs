@@ -7,11 +7,13 @@ use gimli::{
 };
 use mallow_base::gnu_build_id;
 use mallow_files::ForeignFile;
+use mallow_files::roots::{Root, file_in_root};
 use mallow_jvm::Exports;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadCache, ReadRef, SegmentFlags, elf};
 use rustc_hash::FxHashMap;
 use std::fs::File;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,6 +57,13 @@ impl Binary {
     fn open(path: &Path) -> Option<Binary> {
         let cache = ReadCache::new(ForeignFile::open(path).ok()?);
         Binary::parse(&cache, path)
+    }
+
+    /// Reads a file as a process sees it whose root is another one.
+    fn open_elsewhere(root: usize, path: &Path) -> Option<Binary> {
+        let file = file_in_root(root, path)?;
+        let opened = ForeignFile::open(Path::new(&format!("/proc/self/fd/{}", file.as_raw_fd()))).ok()?;
+        Binary::parse(&ReadCache::new(opened), path)
     }
 
     fn parse<'a>(data: impl ReadRef<'a>, path: &Path) -> Option<Binary> {
@@ -233,18 +242,23 @@ enum Caller {
 /// Files that were opened, each once.
 #[derive(Debug, Default)]
 pub(crate) struct Binaries {
-    known: FxHashMap<String, Option<Arc<Binary>>>,
+    known: FxHashMap<(Root, String), Option<Arc<Binary>>>,
 }
 
 impl Binaries {
-    /// The file that was mapped under a path; none if it is none with code, or cannot be read.
-    pub(crate) fn get(&mut self, path: &str) -> Option<Arc<Binary>> {
-        if let Some(known) = self.known.get(path) {
+    /// The file that was mapped under a path by a process with this root; none if it is none with code, or cannot be read.
+    pub(crate) fn get(&mut self, root: Root, path: &str) -> Option<Arc<Binary>> {
+        let key = (if path == VDSO { Root::Own } else { root }, path.to_owned());
+        if let Some(known) = self.known.get(&key) {
             return known.clone();
         }
-        let opened = if path == VDSO { vdso() } else { Binary::open(Path::new(path)) };
+        let opened = match key.0 {
+            Root::Own if path == VDSO => vdso(),
+            Root::Own => Binary::open(Path::new(path)),
+            Root::Other(number) => Binary::open_elsewhere(number, Path::new(path)),
+        };
         let opened = opened.map(Arc::new);
-        self.known.insert(path.to_owned(), opened.clone());
+        self.known.insert(key, opened.clone());
         opened
     }
 }
@@ -322,8 +336,8 @@ mod tests {
     fn what_is_no_file_is_none() {
         let mut binaries = Binaries::default();
         for path in ["/nonexistent", "/dev/zero", "/etc/passwd", "//anon"] {
-            assert!(binaries.get(path).is_none(), "{path}");
+            assert!(binaries.get(Root::Own, path).is_none(), "{path}");
         }
-        assert!(binaries.get("/proc/self/exe").is_some());
+        assert!(binaries.get(Root::Own, "/proc/self/exe").is_some());
     }
 }

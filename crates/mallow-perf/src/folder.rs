@@ -29,6 +29,7 @@ use mallow_cpu::{
     CpuAvailability, CpuProcess, CpuProfile, CpuRecording, CpuSample, CpuThread, CpuTotals, Quality,
     ThreadIndex,
 };
+use mallow_files::roots::{self, Root};
 use mallow_jit::jitdump;
 use mallow_jvm::{Jvm, Process};
 use mallow_stacks::ProcessIndex;
@@ -82,6 +83,8 @@ struct Running {
     index: u32,
     space: Space,
     jvm: Option<Jvm<Process>>,
+    /// The root below which its files are, as far as it was seen.
+    root: Option<Root>,
     /// The kernel executes its program, and has not got to its first instruction.
     is_beginning: bool,
     /// Its threads that have samples.
@@ -293,8 +296,9 @@ impl Folder {
 
     fn comm(&mut self, pid: u32, tid: u32, name: &str, is_exec: bool) {
         if is_exec {
+            let root = self.running.get(&pid).and_then(|running| running.root);
             let mut image = self.image(pid, name);
-            image.is_beginning = true;
+            (image.is_beginning, image.root) = (true, root);
             self.running.insert(pid, image);
         }
         if let Some(running) = self.running.get_mut(&pid) {
@@ -321,12 +325,13 @@ impl Folder {
             }
             return;
         }
+        let root = of_parent.and_then(|running| running.root);
         let (space, program, jvm) = of_parent.map_or_else(Default::default, |running| {
             let jvm = running.jvm.as_ref().map(|jvm| jvm.forked(Process::new(pid)));
             (running.space.clone(), self.processes[running.index as usize].program.clone(), jvm)
         });
         let mut image = self.image(pid, &name.clone().unwrap_or_default());
-        (image.space, image.jvm) = (space, jvm);
+        (image.space, image.jvm, image.root) = (space, jvm, root);
         image.names.extend(name.map(|name| (tid, name)));
         self.processes[image.index as usize].program = program;
         self.running.insert(pid, image);
@@ -353,7 +358,12 @@ impl Folder {
         if process.program.is_empty() && path.starts_with('/') && !path.starts_with("//") {
             path.clone_into(&mut process.program);
         }
-        let exports = running.space.map(range, offset, path, &mut self.shared);
+        if self.origin.is_now {
+            // A process may change its root while it runs. One that has ended since had the one that it was seen with last.
+            running.root = roots::hold(running.pid, || false).or(running.root);
+        }
+        let root = running.root.unwrap_or(Root::Own);
+        let exports = running.space.map(range, offset, (root, path), &mut self.shared);
         if let Some(exports) = exports.filter(|_| self.origin.is_now) {
             running.jvm.get_or_insert_with(|| Jvm::new(exports, Process::new(running.pid)));
         }

@@ -3,6 +3,7 @@
 use crate::elf::{Binaries, Binary, Bytes, Start};
 use framehop::x86_64::{CacheX86_64, UnwindRegsX86_64, UnwinderX86_64};
 use framehop::{FrameAddress, Unwinder};
+use mallow_files::roots::Root;
 use mallow_jvm::{At, Exports, Jvm, Process};
 use mallow_scripts::FrameTable;
 use rustc_hash::FxHashMap;
@@ -112,14 +113,14 @@ impl Space {
         &mut self,
         range: Range<u64>,
         offset: u64,
-        path: &str,
+        (root, path): (Root, &str),
         shared: &mut Unwinding,
     ) -> Option<Exports> {
         if range.is_empty() {
             return None;
         }
         self.unmap(&range, shared);
-        let Some(binary) = shared.binaries.get(path) else {
+        let Some(binary) = shared.binaries.get(root, path) else {
             // Its stacks end there, but whose code it is is known. Most files state addresses that are offsets.
             if path.starts_with('/') && !path.starts_with("//") {
                 let file = shared.file(path, &[]);

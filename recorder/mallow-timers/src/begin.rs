@@ -2,7 +2,7 @@
 
 use crate::handler::on_signal;
 use crate::memory::{self, Memory};
-use crate::{execs, kernel, regions, signals, threads};
+use crate::{execs, ids, kernel, regions, signals, threads};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use mallow_recorder::real::Real;
@@ -20,6 +20,7 @@ type Hook = Option<extern "C" fn()>;
 pub(crate) extern "C" fn begin() {
     let has_script = script::meet_loaded();
     let Some(memory) = memory::open(|way| way == BY_TIMERS || has_script) else { return };
+    ids::find_out();
     if filters() > memory.filters() {
         // Our calls were not asked about: they could end the program.
         memory.count(|header| &header.processes_filtered);
@@ -77,7 +78,7 @@ fn run(memory: Memory, kind: u32) {
 /// Leaves what is mapped here in slots, as the kernel says it: when somebody reads it this process may have ended.
 fn tell_mappings(memory: Memory, kind: u32) {
     let file = sys::open_read(c"/proc/self/maps");
-    let (pid, tid) = (sys::getpid(), sys::gettid());
+    let (pid, tid) = (ids::pid(), ids::tid());
     let mut kind = kind;
     while let Some(slot) = memory.claim(tid) {
         let (into, room) = slot.room();

@@ -1,5 +1,6 @@
 //! What happens when a timer expires, or an event of the kernel's has made a sample.
 
+use crate::ids;
 use crate::kernel;
 use crate::memory::memory;
 use crate::scripts;
@@ -49,14 +50,14 @@ fn event(info: &Info, registers: &Context) {
     }
     let flags = if info.event_flags & WAS_BLOCKED != 0 { IS_LATE } else { 0 };
     let note = Note {
-        pid: sys::getpid(),
+        pid: ids::pid(),
         time_ns: sys::monotonic_ns(),
         ip: registers[RIP],
         sp: registers[RSP],
         flags,
         ..Note::default()
     };
-    scripts::leave(memory, sys::gettid(), note);
+    scripts::leave(memory, ids::tid(), note);
 }
 
 /// The handler. Every other signal is blocked meanwhile.
@@ -80,7 +81,7 @@ fn sample(entry: &Entry, registers: &Context) {
     if memory.is_over() {
         return entry.stop();
     }
-    let Some(slot) = memory.claim(entry.tid()) else { return memory.count(|header| &header.lost) };
+    let Some(slot) = memory.claim(entry.seen_tid()) else { return memory.count(|header| &header.lost) };
     let pid = sys::getpid();
     let now_ns = kernel::thread_cpu_ns();
     // A thread's first tick meets it by chance: short threads that are met stand for those that are not, long ones for their ends.
@@ -93,14 +94,15 @@ fn sample(entry: &Entry, registers: &Context) {
         memory.count(|header| &header.late);
     }
     let (sp, time_ns) = (registers[RSP], sys::monotonic_ns());
-    let script = Note { pid, time_ns, ip: registers[RIP], sp, ..Note::default() };
-    let has_script = scripts::leave(memory, entry.tid(), script);
+    let seen = ids::pid();
+    let script = Note { pid: seen, time_ns, ip: registers[RIP], sp, ..Note::default() };
+    let has_script = scripts::leave(memory, entry.seen_tid(), script);
     let (into, room) = slot.room();
     // SAFETY: the slot has so much room.
     let bytes = unsafe { kernel::copy_mapped(pid, sp as usize, into, room) };
     slot.publish(Note {
         kind: SAMPLE,
-        pid,
+        pid: seen,
         time_ns,
         flags: if has_script { HAS_SCRIPT } else { 0 },
         // Where the rest of the time went nobody knows.

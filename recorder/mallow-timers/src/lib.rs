@@ -16,7 +16,7 @@
 //! - Before a seccomp filter is set, the program's timers and signals end.
 //! - In a process without a script, where perf events take the samples, none of this is active, and hooked calls go straight on.
 //!
-//! In reading order: `kernel` (system calls), `memory` (the slots), `threads` (who has a timer), `regions` (what a process with a
+//! In reading order: `kernel` (system calls), `memory` (the slots), `ids`, `threads` (who has a timer), `regions` (what a process with a
 //! script has beside them), `scripts`, `handler`, `signals` (what the program does with signals), `created` (new threads), `begin`
 //! (new processes), `execs`, `sandbox` (filters), `main_begins`.
 //!
@@ -29,6 +29,7 @@ mod begin;
 pub mod created;
 pub mod execs;
 mod handler;
+mod ids;
 mod kernel;
 pub mod main_begins;
 mod memory;

@@ -1,5 +1,6 @@
 //! Where a process logs its script's code, and what it asks of mallow: a region of the memory's file.
 
+use crate::ids;
 use crate::kernel;
 use crate::memory::{Memory, open_named};
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -40,7 +41,7 @@ fn claim(memory: Memory) -> Option<()> {
     if reserved.is_null() {
         return None;
     }
-    let pid = sys::getpid();
+    let pid = ids::pid();
     let free = |number: &usize| {
         let region = memory.regions().get(*number);
         region.is_some_and(|region| {

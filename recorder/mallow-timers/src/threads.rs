@@ -3,6 +3,7 @@
 //! A thread that ends says nothing, as libraries' destructors may still run in it. Its entry is found when there are twice as many as when they
 //! were last looked through, and then its timer is given back.
 
+use crate::ids;
 use crate::kernel;
 use crate::memory::Memory;
 use crate::signals;
@@ -24,6 +25,8 @@ const LIVE: u32 = 2;
 pub(crate) struct Entry {
     state: AtomicU32,
     tid: AtomicU32,
+    /// The same as mallow has it.
+    seen_tid: AtomicU32,
     timer: AtomicU32,
     /// The time on processors at its last sample.
     pub(crate) last_ns: AtomicU64,
@@ -38,6 +41,7 @@ static TABLE: [Entry; ENTRIES] = [const {
     Entry {
         state: AtomicU32::new(FREE),
         tid: AtomicU32::new(0),
+        seen_tid: AtomicU32::new(0),
         timer: AtomicU32::new(0),
         last_ns: AtomicU64::new(0),
         is_met: AtomicBool::new(false),
@@ -137,6 +141,7 @@ impl Entry {
             return self.release();
         };
         self.tid.store(tid, Ordering::Relaxed);
+        self.seen_tid.store(ids::tid(), Ordering::Relaxed);
         self.timer.store(timer, Ordering::Relaxed);
         self.is_met.store(false, Ordering::Relaxed);
         // What came before was the loader's, or the kernel's.
@@ -150,9 +155,9 @@ impl Entry {
         }
     }
 
-    /// Its thread.
-    pub(crate) fn tid(&self) -> u32 {
-        self.tid.load(Ordering::Relaxed)
+    /// Its thread, as mallow has it.
+    pub(crate) fn seen_tid(&self) -> u32 {
+        self.seen_tid.load(Ordering::Relaxed)
     }
 
     /// Ends its timer, which the table keeps.

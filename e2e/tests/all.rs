@@ -6,6 +6,7 @@ mod cargo_mallow;
 mod ci_github;
 mod ci_gitlab;
 mod ci_install;
+mod counts;
 mod cpu;
 mod cpu_java;
 mod cpu_scripts;

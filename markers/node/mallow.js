@@ -9,8 +9,13 @@
 //     mallow.ops(1000);
 //     mallow.measure('encode', () => { for (const message of messages) encode(message); });
 //
+// A test of any framework counts what a function allocates, and asserts on it:
+//
+//     const { result, counts } = mallow.count(() => encode(message));
+//     if (counts !== null) assert.ok(counts.allocations <= 12);
+//
 // Node cannot call a C function of its own process, so a marker is the attempt to open a file below /proc/mallow,
-// which mallow sees. The file does not exist, with mallow or without. Without mallow no file is tried at all.
+// which mallow sees. The file does not exist, with mallow or without; only a count is answered by one. Without mallow no file is tried at all.
 //
 // What is counted are the calls of malloc and its family: buffers, handles, sockets, compiled code. Objects of
 // JavaScript live in V8's own pages, which are mapped and not malloc'ed: of these V8 itself says how many bytes a run has
@@ -44,14 +49,14 @@ function collect() {
 }
 
 /** The number in an environment variable if it is one below one million. */
-function count(variable, otherwise) {
+function numberIn(variable, otherwise) {
   const text = process.env[variable] ?? '';
   return /^[0-9]{1,6}$/.test(text) ? Number(text) : otherwise;
 }
 
 /** The runs that mallow asks for: MALLOW_WARMUP for warming up and MALLOW_RUNS for counting; without these, once. */
 function runs() {
-  return count('MALLOW_WARMUP', 0) + count('MALLOW_RUNS', 1);
+  return numberIn('MALLOW_WARMUP', 0) + numberIn('MALLOW_RUNS', 1);
 }
 
 /**
@@ -135,7 +140,7 @@ function ops(opsPerRun) {
  * operation from runs of different length, else `usual`.
  */
 function opsWanted(usual) {
-  return count('MALLOW_OPS', usual);
+  return numberIn('MALLOW_OPS', usual);
 }
 
 /** Waits, inside a region, until what it holds stands still. The end of a region does it by itself. */
@@ -143,4 +148,47 @@ function quiesce() {
   mark('/proc/mallow/quiesce/0');
 }
 
-module.exports = { region, regionAsync, measure, measureAsync, ops, opsWanted, quiesce };
+// mallow sets this for every program that it runs.
+const counting = process.env.MALLOW_SESSION !== undefined;
+
+/** What a count has, in the order in which mallow writes it. */
+const COUNTS = ['allocations', 'bytes', 'reallocations', 'temporary', 'peakBytes', 'remainingBlocks', 'remainingBytes'];
+
+/**
+ * Calls `body()` and counts what the main thread allocates meanwhile: calls of malloc and its family, exactly, whatever other threads do.
+ * Returns `{ result, counts }`.
+ *
+ * `counts` is null when nothing was counted: the program does not run under `mallow record`, `check` or `soak`, or not every call was
+ * recorded. Garbage is collected before the count begins and before it ends, if node was started with --expose-gc. V8's own compiler and
+ * collector allocate too: a function that has not run before costs more than one that has.
+ */
+function count(body) {
+  if (!counting) return { result: body(), counts: null };
+  collect();
+  let begun;
+  try {
+    begun = fs.openSync('/proc/mallow/count/begin', 'r');
+  } catch {
+    // Nothing will be counted.
+    return { result: body(), counts: null };
+  }
+  let result;
+  let file;
+  try {
+    result = body();
+  } finally {
+    collect();
+    try {
+      file = fs.openSync('/proc/mallow/count/end', 'r');
+    } catch {
+      // Nothing was counted.
+    }
+    fs.closeSync(begun);
+  }
+  if (file === undefined) return { result, counts: null };
+  const values = fs.readFileSync(file, 'latin1').trim().split(/ +/).map(Number);
+  fs.closeSync(file);
+  return { result, counts: Object.fromEntries(COUNTS.map((name, at) => [name, values[at]])) };
+}
+
+module.exports = { region, regionAsync, measure, measureAsync, ops, opsWanted, quiesce, count };

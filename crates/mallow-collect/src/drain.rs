@@ -12,8 +12,8 @@ use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
 use crate::pairing::Pairing;
 use crate::stacks::StackNumbers;
-use mallow_profile::{StackId, ThreadIndex};
-use mallow_wire::event::{self, Kind};
+use mallow_profile::{RegionMetrics, StackId, ThreadIndex};
+use mallow_wire::event::{self, Kind, Mark};
 use std::sync::atomic::Ordering;
 
 /// A channel with something to read.
@@ -45,6 +45,8 @@ pub(crate) struct Pass<'a> {
     pub(crate) stacks: &'a mut StackNumbers,
     /// Receives the program's marks; `None` if they are not requested.
     pub(crate) marks: Option<&'a mut Marks>,
+    /// Receives what threads counted of themselves, for the answers to their marks.
+    pub(crate) counted: &'a mut Vec<(ThreadIndex, Option<RegionMetrics>)>,
     /// Called from time to time, between events.
     pub(crate) flush: &'a mut dyn FnMut(&mut Pairing, &mut StackNumbers),
 }
@@ -302,6 +304,17 @@ impl Pass<'_> {
 
     #[cold]
     fn apply_mark(&mut self, event: &Event, stack: StackId) {
+        if event.kind == Kind::Mark {
+            let lost = event::size_of(event.word0, event.word1);
+            match Mark::of(event::node_of(event.word1)) {
+                Some(Mark::CountBegins) => return self.pairing.begin_count(event.thread, lost),
+                Some(Mark::CountEnds) => {
+                    let counted = self.pairing.end_count(event.thread, lost);
+                    return self.counted.push((event.thread, counted));
+                }
+                _ => {}
+            }
+        }
         let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) else { return };
         match event.kind {
             Kind::Text => marks.text(event.thread, event::text_of(event.word0, event.word1)),

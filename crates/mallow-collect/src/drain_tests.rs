@@ -6,7 +6,7 @@ use crate::drain::{Pass, Passed};
 use crate::pairing::Pairing;
 use crate::shared_memory::SharedMemory;
 use crate::stacks::StackNumbers;
-use mallow_profile::{Summary, ThreadIndex};
+use mallow_profile::{RegionMetrics, Summary, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use mallow_wire::shared::*;
 use proptest::collection::vec;
@@ -19,6 +19,7 @@ struct Reading {
     pairing: Pairing,
     stacks: StackNumbers,
     readers: Vec<ChannelReader>,
+    counted: Vec<(ThreadIndex, Option<RegionMetrics>)>,
 }
 
 impl Reading {
@@ -32,6 +33,7 @@ impl Reading {
             pairing: Pairing::new(true),
             stacks: StackNumbers::default(),
             readers: (0..channel_count).map(reader).collect(),
+            counted: Vec::new(),
         }
     }
 
@@ -44,6 +46,7 @@ impl Reading {
             pairing: &mut self.pairing,
             stacks: &mut self.stacks,
             marks: None,
+            counted: &mut self.counted,
             flush: &mut |_, _| {},
         };
         pass.run(&mut self.readers)
@@ -52,6 +55,38 @@ impl Reading {
     fn finish(self) -> Summary {
         self.pairing.finish(1, |_| {})
     }
+}
+
+/// A thread's marks stand among its events, and another thread's events are not its own.
+#[test]
+fn a_thread_is_counted_between_its_marks() {
+    let memory = SharedMemory::new(2);
+    let mark = |tsc, what: event::Mark, lost| {
+        let words = [event::word0(Kind::Mark, 0, lost), event::word1(lost, what as u32)];
+        memory.push(0, &[event::time_word(tsc), words[0], words[1]]);
+    };
+    memory.alloc(0, 10, 0x1000, 8, NODE_ROOT);
+    mark(20, event::Mark::CountBegins, 3);
+    memory.alloc(0, 30, 0x2000, 100, NODE_ROOT);
+    memory.alloc(1, 31, 0x3000, 7000, NODE_ROOT);
+    memory.free(0, 40, 0x2000);
+    memory.alloc(0, 50, 0x2000, 60, NODE_ROOT);
+    memory.free(0, 60, 0x1000);
+    mark(70, event::Mark::CountEnds, 3);
+    memory.alloc(0, 80, 0x4000, 5, NODE_ROOT);
+    mark(90, event::Mark::CountEnds, 3);
+    let mut reading = Reading::new(2);
+    let _ = reading.pass(&memory, u64::MAX);
+    let counted = RegionMetrics {
+        allocations: 2,
+        bytes: 160,
+        peak_bytes: 100,
+        remaining_blocks: 1,
+        remaining_bytes: 60,
+        temporary: 1,
+        ..RegionMetrics::default()
+    };
+    assert_eq!(reading.counted, [(ThreadIndex(0), Some(counted)), (ThreadIndex(0), None)]);
 }
 
 fn tail(memory: &SharedMemory, channel: usize) -> u64 {

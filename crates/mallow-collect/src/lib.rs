@@ -21,6 +21,7 @@ mod channels;
 mod clock;
 mod collector;
 mod command_lines;
+mod counts;
 mod descriptors;
 mod drain;
 #[cfg(test)]

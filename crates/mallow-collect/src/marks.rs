@@ -17,6 +17,7 @@ use crate::mapping::Mapping;
 use crate::region_sites::pruned;
 use mallow_profile::{RegionMetrics, RegionTotals, Regions, StackId, ThreadIndex};
 use mallow_wire::event::{self, Mark};
+use mallow_wire::shared::COUNTED_VALUES;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -220,6 +221,8 @@ impl Marks {
                 }
             }
             Mark::End | Mark::Settle => {}
+            // Of a thread and no region: `drain` has them.
+            Mark::CountBegins | Mark::CountEnds => return,
         }
         if what.wants_answer() {
             if self.awaits(thread) {
@@ -282,7 +285,7 @@ impl Marks {
                     true
                 }
                 Mark::End => self.end(&mut asked, regions),
-                Mark::Settle | Mark::Operations | Mark::Main | Mark::Reported => match innermost(regions) {
+                _ => match innermost(regions) {
                     Some(name) => {
                         let counts = self.look(&name, regions).counts();
                         !matches!(self.stillness(&mut asked, &name, counts), Stillness::NotYet)
@@ -393,6 +396,37 @@ fn innermost(regions: &Regions) -> Option<String> {
 /// Returns how many threads a process has.
 fn threads_of(pid: u32) -> Option<usize> {
     Some(std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.count())
+}
+
+/// Answers threads that have counted what they allocate.
+pub(crate) fn answer_counts(
+    mapping: &Mapping,
+    readers: &[ChannelReader],
+    counted: &mut Vec<(ThreadIndex, Option<RegionMetrics>)>,
+) {
+    for (thread, metrics) in counted.drain(..) {
+        let Some(channel) = readers.iter().position(|reader| reader.thread == thread) else { continue };
+        let answer = &mapping.channel(channel).counted;
+        let values = metrics.map_or([0; COUNTED_VALUES], values_of);
+        answer.values.iter().zip(values).for_each(|(place, value)| place.store(value, Ordering::Relaxed));
+        let value_count = if metrics.is_some() { COUNTED_VALUES as u64 } else { 0 };
+        answer.value_count.store(value_count, Ordering::Relaxed);
+        wake(mapping, readers, thread);
+    }
+}
+
+/// In the order of [`mallow_wire::shared::Counted`].
+fn values_of(metrics: RegionMetrics) -> [u64; COUNTED_VALUES] {
+    let RegionMetrics {
+        allocations,
+        bytes,
+        reallocations,
+        peak_bytes,
+        remaining_blocks,
+        remaining_bytes,
+        temporary,
+    } = metrics;
+    [allocations, bytes, reallocations, temporary, peak_bytes, remaining_blocks, remaining_bytes]
 }
 
 /// Tells a thread that its mark is answered.

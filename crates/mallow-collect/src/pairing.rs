@@ -14,7 +14,7 @@
 
 use crate::live::LiveBlocks;
 use crate::scopes::Scopes;
-use mallow_profile::{Aggregator, BlockId, Regions, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
 use rustc_hash::FxHashMap;
 
@@ -106,8 +106,9 @@ impl Pairing {
         let waiting = self.pending_frees.len() + self.displaced.len();
         let threads = self.reallocating.len() * size_of::<Vec<Reallocating>>();
         let regions = self.regions.as_ref().map_or(0, |regions| regions.held_bytes());
+        let counts = self.scopes.as_ref().map_or(0, |scopes| scopes.counts.held_bytes());
         let blocks = self.live.held_bytes() + self.fold.held_bytes() - self.fold.kept_bytes();
-        blocks + regions + (waiting * WAITING_BYTES + threads) as u64
+        blocks + regions + counts + (waiting * WAITING_BYTES + threads) as u64
     }
 
     /// From now on the program's regions are counted.
@@ -123,6 +124,21 @@ impl Pairing {
     /// Returns the metrics of single threads, which are counted from now on at the latest.
     pub(crate) fn scopes(&mut self) -> &mut Scopes {
         self.scopes.get_or_insert_default()
+    }
+
+    /// A thread is counted from now on. The argument is how many of its calls are lost.
+    pub(crate) fn begin_count(&mut self, thread: ThreadIndex, lost: u64) {
+        self.scopes().counts.begin(thread, lost);
+    }
+
+    /// Ends the count of a thread that began last; none when there is none, or when it is not all of it.
+    pub(crate) fn end_count(&mut self, thread: ThreadIndex, lost: u64) -> Option<RegionMetrics> {
+        let scopes = self.scopes.as_deref_mut()?;
+        let counted = scopes.counts.end(thread, lost);
+        if scopes.is_idle() {
+            self.scopes = None;
+        }
+        counted
     }
 
     /// The events that are not in the trace yet.

@@ -10,7 +10,7 @@ use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
 use crate::made_code::{CodeLists, MadeCode};
 use crate::mapping::Mapping;
-use crate::marks::{Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
+use crate::marks::{self, Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::module_map::ModuleMap;
 use crate::modules::Modules;
 use crate::pairing::Pairing;
@@ -44,6 +44,8 @@ pub(crate) struct TracedProcess {
     pairing: Pairing,
     /// `None` if the program's marks are not requested.
     marks: Option<Marks>,
+    /// What threads counted of themselves in this pass, until they are answered.
+    counted: Vec<(ThreadIndex, Option<RegionMetrics>)>,
     start: ProcessStart,
     stacks: StackNumbers,
     modules: Modules,
@@ -135,6 +137,7 @@ impl TracedProcess {
             peer: registration.peer,
             pairing,
             marks,
+            counted: Vec::new(),
             start,
             stacks: StackNumbers::default(),
             modules: Modules::default(),
@@ -268,6 +271,7 @@ impl TracedProcess {
             pairing: &mut self.pairing,
             stacks: &mut self.stacks,
             marks: self.marks.as_mut(),
+            counted: &mut self.counted,
             flush: &mut flush,
         };
         let passed = pass.run(&mut self.readers);
@@ -276,6 +280,7 @@ impl TracedProcess {
         let now_us = clock.now_us();
         self.is_busy = passed.words >= now_us.saturating_sub(self.drained_us) * BUSY_WORDS_PER_US;
         self.drained_us = now_us;
+        marks::answer_counts(&self.mapping, &self.readers, &mut self.counted);
         if let (Some(marks), Some(regions)) = (&mut self.marks, self.pairing.regions()) {
             marks.answer(&self.mapping, &self.readers, regions);
         }

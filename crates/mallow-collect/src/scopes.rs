@@ -3,6 +3,7 @@
 //! A thread is counted in the scope that it entered last. A block belongs to the scope in which it was born, whichever thread frees it; a free of
 //! another block counts nowhere. The sums are the profile's own: each scope is an [`Aggregator`].
 
+use crate::counts::Counts;
 use mallow_profile::{Aggregator, BlockId, StackId, Summary, ThreadIndex, Totals};
 use rustc_hash::FxHashMap;
 
@@ -14,9 +15,16 @@ pub(crate) struct Scopes {
     folds: FxHashMap<u64, Aggregator>,
     /// The scope of each live block that was allocated in one, and its id there.
     blocks: FxHashMap<BlockId, (u64, BlockId)>,
+    /// What threads that asked by a mark are counted in.
+    pub(crate) counts: Counts,
 }
 
 impl Scopes {
+    /// Returns whether nothing is counted, so that no event need be told.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.folds.is_empty() && self.counts.is_empty()
+    }
+
     /// A scope begins.
     pub(crate) fn begin(&mut self, scope: u64) {
         self.folds.insert(scope, Aggregator::new());
@@ -70,6 +78,7 @@ impl Scopes {
         size: u64,
         time_us: u64,
     ) {
+        self.counts.born(thread, block, size, false);
         if let Some((scope, fold)) = self.of(thread) {
             let own = fold.alloc(thread, stack, size, time_us);
             self.blocks.insert(block, (scope, own));
@@ -78,6 +87,7 @@ impl Scopes {
 
     /// A block was freed.
     pub(crate) fn gone(&mut self, thread: ThreadIndex, block: BlockId, time_us: u64) {
+        self.counts.gone(thread, block);
         if let Some((scope, own)) = self.blocks.remove(&block)
             && let Some(fold) = self.folds.get_mut(&scope)
         {
@@ -93,6 +103,10 @@ impl Scopes {
         (block, stack, size): (BlockId, StackId, u64),
         time_us: u64,
     ) {
+        if let Some(before) = before {
+            self.counts.gone(thread, before);
+        }
+        self.counts.born(thread, block, size, true);
         let home = before.and_then(|before| self.blocks.remove(&before));
         let Some((scope, fold)) = self.of(thread) else {
             if let Some((scope, own)) = home

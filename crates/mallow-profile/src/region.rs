@@ -39,7 +39,8 @@ impl RegionMetrics {
         );
     }
 
-    fn born(&mut self, size: u64, by_realloc: bool) {
+    /// Adds a block that was allocated.
+    pub fn born(&mut self, size: u64, by_realloc: bool) {
         self.allocations += 1;
         self.bytes = self.bytes.wrapping_add(size);
         self.reallocations += u64::from(by_realloc);
@@ -47,7 +48,8 @@ impl RegionMetrics {
         self.remaining_bytes = self.remaining_bytes.wrapping_add(size);
     }
 
-    fn gone(&mut self, size: u64, is_temporary: bool) {
+    /// Removes a block that was added and is freed.
+    pub fn gone(&mut self, size: u64, is_temporary: bool) {
         self.remaining_blocks -= 1;
         self.remaining_bytes = self.remaining_bytes.wrapping_sub(size);
         self.temporary += u64::from(is_temporary);

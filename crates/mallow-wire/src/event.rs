@@ -71,6 +71,11 @@ pub enum Mark {
     /// A runtime reports a value about the run of a region that its thread ended last, such as how many objects it
     /// made: the name says which value.
     Reported = 6,
+    /// The thread is counted from here on. The value is how many of its channel's calls are lost by now.
+    CountBegins = 7,
+    /// The thread is not counted any more, and waits for what was counted since the [`Mark::CountBegins`] before it that has no end
+    /// yet. The value is as there: if it has changed, what was counted is not all.
+    CountEnds = 8,
 }
 
 impl Mark {
@@ -83,13 +88,15 @@ impl Mark {
             4 => Mark::Settle,
             5 => Mark::Main,
             6 => Mark::Reported,
+            7 => Mark::CountBegins,
+            8 => Mark::CountEnds,
             _ => return None,
         })
     }
 
     /// Returns whether the thread that wrote it waits for an answer.
     pub const fn wants_answer(self) -> bool {
-        !matches!(self, Mark::Operations | Mark::Main | Mark::Reported)
+        !matches!(self, Mark::Operations | Mark::Main | Mark::Reported | Mark::CountBegins)
     }
 }
 

@@ -6,7 +6,7 @@
 //!        MODULES_OFFSET  module log, append only                     1 MiB
 //!        STARTS_OFFSET   StartNote[START_NOTES]                      64 KiB
 //!        CODES_OFFSET    log of scripts' code, append only           32 MiB, touched as used
-//!        CHANNELS_OFFSET Channel[channel_count]                      256 bytes each
+//!        CHANNELS_OFFSET Channel[channel_count]                      320 bytes each
 //!        RINGS_OFFSET    ring[channel_count]                         RING_BYTES each
 //! ```
 //!
@@ -27,7 +27,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 15;
+pub const SHARED_VERSION: u32 = 16;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -502,11 +502,28 @@ pub struct Channel {
     pub marks_asked: AtomicU32,
     /// Those of them that the collector has answered. The owner sleeps on it.
     pub marks_answered: AtomicU32,
+    /// The answer to the last [`crate::event::Mark::CountEnds`].
+    pub counted: Counted,
     /// Pad.
     pub pad4: [u64; 3],
 }
 
-const _: () = assert!(size_of::<Channel>() == 256);
+const _: () = assert!(size_of::<Channel>() == 320);
+
+/// How many values a [`Counted`] has.
+pub const COUNTED_VALUES: usize = 7;
+
+/// What a thread allocated between two marks. The collector writes it, before it answers the mark.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Counted {
+    /// How many of the values are valid: 0 if nothing was counted, or not everything.
+    pub value_count: AtomicU64,
+    /// Successful allocating calls of the thread, their bytes, those of them that were `realloc` of a live block, blocks that the thread freed
+    /// before it allocated again, the highest sum of bytes that lived, blocks that live, their bytes. Programs get them in this order, so more may
+    /// follow and none may go.
+    pub values: [AtomicU64; COUNTED_VALUES],
+}
 
 /// In the length of a record of a log: it is reserved and not filled yet. One that stays so was left by a signal handler that jumped out.
 pub const UNFILLED: u32 = 1 << 31;

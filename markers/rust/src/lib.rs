@@ -15,13 +15,17 @@
 //! });
 //! ```
 //!
+//! A test of any framework counts what it does by [`count`], and asserts on it.
+//!
 //! No marker allocates while mallow watches. Where mallow cannot be, in static programs and on other systems than
 //! Unix, every marker does nothing.
 
 #![warn(missing_docs)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
-use std::ffi::{c_char, c_void, CStr};
+use std::ffi::{c_char, c_int, c_void, CStr};
+use std::fmt;
+use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 /// The longest name in bytes; what follows is cut off.
@@ -64,7 +68,7 @@ impl Drop for Region {
 /// What `body` returns is dropped inside the region. Every run has to do the same work; what all of them share is
 /// prepared before the call.
 pub fn measure<T>(name: &str, mut body: impl FnMut() -> T) {
-    let runs = count("MALLOW_WARMUP").unwrap_or(0) + count("MALLOW_RUNS").unwrap_or(1);
+    let runs = number_in("MALLOW_WARMUP").unwrap_or(0) + number_in("MALLOW_RUNS").unwrap_or(1);
     for _ in 0..runs {
         let region = region(name);
         drop(keep(body()));
@@ -82,7 +86,7 @@ pub fn ops(ops_per_run: u64) {
 /// How many operations a run should do: the number in `MALLOW_OPS`, which mallow sets when it derives the figure
 /// per operation from runs of different length, else `usual`.
 pub fn ops_wanted(usual: u64) -> u64 {
-    count("MALLOW_OPS").unwrap_or(usual)
+    number_in("MALLOW_OPS").unwrap_or(usual)
 }
 
 /// Waits, in the middle of a region, until the blocks and descriptors that it holds stand still. The end of a
@@ -96,6 +100,131 @@ pub fn quiesce() {
 /// Returns whether mallow watches this program.
 pub fn is_watching() -> bool {
     functions().is_some()
+}
+
+/// What a thread allocated in a count: its own calls, exactly, whatever other threads did meanwhile.
+///
+/// The rules are those of `mallow record`: a `realloc` is an allocation of the new size and frees the old block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Successful allocating calls.
+    pub allocations: u64,
+    /// The bytes that they requested.
+    pub bytes: u64,
+    /// Those of the calls that were `realloc` of a live block.
+    pub reallocations: u64,
+    /// Blocks that the thread freed before it allocated again.
+    pub temporary: u64,
+    /// The highest sum of bytes of these blocks that lived at a time.
+    pub peak_bytes: u64,
+    /// Those of the blocks that live at the end, whichever thread frees blocks.
+    pub remaining_blocks: u64,
+    /// Their bytes.
+    pub remaining_bytes: u64,
+}
+
+/// Why there are no counts. They are never 0 for want of a recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NotCounted {
+    /// The program does not run under mallow, or is static.
+    NotUnderMallow,
+    /// It does, and this was not counted: under `mallow stat`, which only adds up, or because not every call was recorded.
+    NotRecorded,
+}
+
+impl fmt::Display for NotCounted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotCounted::NotUnderMallow => {
+                "Allocations are not counted, because the program does not run under mallow. Run it with `mallow record -- PROGRAM` or \
+                 `cargo mallow test`."
+            }
+            NotCounted::NotRecorded => {
+                "Allocations were not counted: `mallow stat` counts whole programs only, and a thread whose calls were not all recorded has \
+                 no exact count. Run the program with `mallow record -- PROGRAM`."
+            }
+        })
+    }
+}
+
+impl std::error::Error for NotCounted {}
+
+/// Runs `body` and counts what the calling thread allocates meanwhile. Returns what `body` returned, which is dropped after the count, and the
+/// counts.
+///
+/// What other threads allocate is not counted, also if `body` started them; so tests that run side by side do not disturb each other. Counts
+/// may lie within each other.
+///
+/// ```
+/// let (text, counts) = mallow_markers::count(|| "mallow".repeat(100));
+/// assert_eq!(text.len(), 600);
+/// if let Ok(counts) = counts {
+///     assert_eq!((counts.allocations, counts.remaining_bytes), (1, 600));
+/// }
+/// ```
+///
+/// A test that must not pass uncounted unwraps: the message says how to run it.
+pub fn count<T>(body: impl FnOnce() -> T) -> (T, Result<Counts, NotCounted>) {
+    let counting = Count::begin();
+    let result = keep(body());
+    (result, counting.end())
+}
+
+/// A count between two places of one thread, where no closure fits. One that is dropped ends, and its counts are lost.
+#[derive(Debug)]
+#[must_use = "what is counted is returned by end()"]
+pub struct Count {
+    is_open: bool,
+    /// It belongs to the thread that began it.
+    thread: PhantomData<*const ()>,
+}
+
+impl Count {
+    /// Counts what the calling thread allocates from here on.
+    pub fn begin() -> Count {
+        if let Some(functions) = functions() {
+            (functions.count_begin)();
+        }
+        Count { is_open: true, thread: PhantomData }
+    }
+
+    /// Ends it. Of several the last one that began has to end first.
+    ///
+    /// # Errors
+    /// Why nothing was counted.
+    pub fn end(mut self) -> Result<Counts, NotCounted> {
+        self.close()
+    }
+
+    fn close(&mut self) -> Result<Counts, NotCounted> {
+        self.is_open = false;
+        let functions = functions().ok_or(NotCounted::NotUnderMallow)?;
+        let mut values = [0; 7];
+        if (functions.count_end)(values.as_mut_ptr(), values.len()) < values.len() {
+            return Err(NotCounted::NotRecorded);
+        }
+        let [allocations, bytes, reallocations, temporary, peak_bytes, remaining_blocks, remaining_bytes] =
+            values;
+        Ok(Counts {
+            allocations,
+            bytes,
+            reallocations,
+            temporary,
+            peak_bytes,
+            remaining_blocks,
+            remaining_bytes,
+        })
+    }
+}
+
+impl Drop for Count {
+    fn drop(&mut self) {
+        if self.is_open {
+            let _ = self.close();
+        }
+    }
 }
 
 /// A name as C wants it, on the stack.
@@ -116,7 +245,7 @@ impl Name {
 }
 
 /// The number in an environment variable, if it is one below one million. `std::env::var` would allocate.
-fn count(variable: &str) -> Option<u64> {
+fn number_in(variable: &str) -> Option<u64> {
     let name = Name::of(variable);
     // SAFETY: the name ends with a zero byte. The program must not change its environment from another thread
     // meanwhile, which is what every function that reads it asks for.
@@ -137,6 +266,8 @@ struct Functions {
     end: extern "C" fn(*const c_char),
     ops: extern "C" fn(u64),
     quiesce: extern "C" fn(),
+    count_begin: extern "C" fn() -> c_int,
+    count_end: extern "C" fn(*mut u64, usize) -> usize,
 }
 
 fn functions() -> Option<&'static Functions> {
@@ -150,6 +281,8 @@ fn look_up() -> Option<Functions> {
     let end = address(b"mallow_region_end\0")?;
     let ops = address(b"mallow_ops\0")?;
     let quiesce = address(b"mallow_quiesce\0")?;
+    let count_begin = address(b"mallow_count_begin\0")?;
+    let count_end = address(b"mallow_count_end\0")?;
     // SAFETY: mallow_region_begin takes a C string and returns nothing, which is what the type says; the C header
     // of mallow declares it so.
     let begin = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(*const c_char)>(begin) };
@@ -159,7 +292,12 @@ fn look_up() -> Option<Functions> {
     let ops = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(u64)>(ops) };
     // SAFETY: mallow_quiesce takes and returns nothing.
     let quiesce = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn()>(quiesce) };
-    Some(Functions { begin, end, ops, quiesce })
+    // SAFETY: mallow_count_begin takes nothing and returns an int.
+    let count_begin = unsafe { std::mem::transmute::<*mut c_void, extern "C" fn() -> c_int>(count_begin) };
+    // SAFETY: mallow_count_end takes room for values and how many there is room for, and returns how many it wrote.
+    let count_end =
+        unsafe { std::mem::transmute::<*mut c_void, extern "C" fn(*mut u64, usize) -> usize>(count_end) };
+    Some(Functions { begin, end, ops, quiesce, count_begin, count_end })
 }
 
 #[cfg(not(unix))]
@@ -215,8 +353,15 @@ mod tests {
             ("MALLOW_TEST_E", "999999", Some(999_999)),
         ] {
             std::env::set_var(name, value);
-            assert_eq!(count(name), expected, "{value}");
+            assert_eq!(number_in(name), expected, "{value}");
         }
-        assert_eq!(count("MALLOW_TEST_UNSET"), None);
+        assert_eq!(number_in("MALLOW_TEST_UNSET"), None);
+    }
+
+    #[test]
+    fn without_mallow_a_body_runs_and_nothing_is_counted() {
+        let (result, counts) = count(|| vec![1, 2, 3]);
+        assert_eq!((result, counts), (vec![1, 2, 3], Err(NotCounted::NotUnderMallow)));
+        assert!(NotCounted::NotUnderMallow.to_string().contains("`mallow record -- PROGRAM`"));
     }
 }

@@ -1,7 +1,7 @@
 //! The functions that open file descriptors.
 //!
-//! Only a session that watches descriptors (`mallow check`) has them hooked; otherwise each passes on by a jump after its
-//! first call. What is recorded is the number and the caller's stack. How many descriptors a region leaves open is
+//! Only a session that watches descriptors (`mallow check`) has them hooked, and in Node, which can call no C, those whose path may be a
+//! mark; otherwise each passes on by a jump after its first call. What is recorded is the number and the caller's stack. How many descriptors a region leaves open is
 //! counted elsewhere, from the process's own table: here is only found out who opened them, so a function that is
 //! missing here costs a stack and no count.
 //!
@@ -18,10 +18,10 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;
 use mallow_recorder::thread::{Entry, enter};
-use mallow_recorder::{Caller, bootstrap, sys};
+use mallow_recorder::{Caller, bootstrap, runtimes, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::patches::NAME_BYTES;
-use mallow_wire::shared::FEATURE_DESCRIPTORS;
+use mallow_wire::shared::{COUNTED_VALUES, FEATURE_DESCRIPTORS};
 
 /// What a function gives back, and so where the new descriptor is found.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -155,11 +155,20 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
         None => real,
         Some(watched) => {
             at(&REAL_ADDRESSES, index).store(real, Ordering::Release);
-            let target = if watched { *at(&HOOKS, index) as usize } else { real };
+            let target = if watched || (takes_path(index) && runtimes::is_node()) {
+                *at(&HOOKS, index) as usize
+            } else {
+                real
+            };
             at(&TARGETS, index).store(target, Ordering::Release);
             target
         }
     }
+}
+
+/// Returns whether calls of a function may be marks: of a program that can call no C, in a session of whichever kind.
+fn takes_path(index: usize) -> bool {
+    matches!(*at(&GIVES, index), Gives::Path | Gives::PathAt)
 }
 
 /// In place of a function that this libc does not have.
@@ -179,15 +188,21 @@ struct Called {
 
 /// Behind the real function. The hook itself is not of Rust, because unwinding may pass through it: these are points at
 /// which a thread can be cancelled.
-unsafe extern "C" fn after(called: *const Called, index: usize, sp: usize, bp: usize) {
+unsafe extern "C" fn after(called: *mut Called, index: usize, sp: usize, bp: usize) {
     // SAFETY: the hook passed its own stack frame.
     let Called { result, fourth, second, first, .. } = unsafe { called.read() };
+    let answer = |number: Option<i32>| {
+        if let Some(number) = number {
+            // SAFETY: the hook returns what stands there.
+            unsafe { (*called).result = number as usize };
+        }
+    };
     let (caller, number) = (Caller { sp, bp }, result as i32);
     // SAFETY: the hook passed its caller's registers; pointers are those that the real function has used.
     unsafe {
         match *at(&GIVES, index) {
-            Gives::Path if number < 0 => marked(caller, first),
-            Gives::PathAt if number < 0 => marked(caller, second),
+            Gives::Path if number < 0 => answer(marked(caller, first)),
+            Gives::PathAt if number < 0 => answer(marked(caller, second)),
             Gives::Number | Gives::Path | Gives::PathAt => opened(caller, number),
             Gives::Copy if number != first as i32 => opened(caller, number),
             Gives::Copy => {}
@@ -230,7 +245,7 @@ unsafe fn opened_pair(caller: Caller, numbers: usize) {
 
 /// Records a descriptor; a negative number is none.
 unsafe fn opened(caller: Caller, number: i32) {
-    if number < 0 {
+    if number < 0 || bootstrap::watches(FEATURE_DESCRIPTORS) != Some(true) {
         return;
     }
     // SAFETY: by contract; the guard proves that the thread's state is ours to use.
@@ -243,19 +258,20 @@ unsafe fn opened(caller: Caller, number: i32) {
     }
 }
 
-/// A path that could not be opened may be a mark of a program that can call no C: `/proc/mallow/begin/NAME`.
-unsafe fn marked(caller: Caller, path: usize) {
+/// A path that could not be opened may be a mark of a program that can call no C: `/proc/mallow/begin/NAME`. A count is answered by a file, whose
+/// descriptor is returned.
+unsafe fn marked(caller: Caller, path: usize) -> Option<i32> {
     const PREFIX: &[u8] = b"/proc/mallow/";
     const PATH_BYTES_MAX: usize = 160;
     let first = usize::from_le_bytes(*b"/proc/ma");
     // The program may have passed any address; the kernel looks whether something is there.
     if sys::read_word_checked(sys::getpid(), path) != Some(first) {
-        return;
+        return None;
     }
     // SAFETY: a path begins here, so it goes on to its zero.
     let path = unsafe { CStr::from_ptr(path as *const c_char) }.to_bytes();
-    let Some(rest) = path.strip_prefix(PREFIX).filter(|_| path.len() <= PATH_BYTES_MAX) else { return };
-    let Some(slash) = rest.iter().position(|byte| *byte == b'/') else { return };
+    let rest = path.strip_prefix(PREFIX).filter(|_| path.len() <= PATH_BYTES_MAX)?;
+    let slash = rest.iter().position(|byte| *byte == b'/')?;
     let (word, name) = (&rest[..slash], &rest[slash + 1..]);
     // SAFETY: by contract.
     unsafe {
@@ -269,8 +285,51 @@ unsafe fn marked(caller: Caller, path: usize) {
                 let value = name.get(what.len() + 1..).unwrap_or_default();
                 marks::mark(caller, Mark::Reported, what, decimal(value));
             }
+            // Answered by a file too, for an error that the runtime throws would be counted.
+            b"count" if name == b"begin" => {
+                return marks::begin_count(caller).then(|| file_of(b"")).flatten();
+            }
+            b"count" if name == b"end" => return counted(caller),
             _ => {}
         }
+    }
+    None
+}
+
+/// Ends a count, and returns a file with what it has: numbers with a blank behind each. `None` if it has nothing.
+unsafe fn counted(caller: Caller) -> Option<i32> {
+    let mut values = [0; COUNTED_VALUES];
+    // SAFETY: by contract.
+    let count = unsafe { marks::end_count(caller, &mut values) };
+    let mut text = [b' '; COUNTED_VALUES * NUMBER_BYTES];
+    for (room, value) in text.chunks_mut(NUMBER_BYTES).zip(values) {
+        write_decimal(room, value);
+    }
+    let text = text.get(..count * NUMBER_BYTES).filter(|text| !text.is_empty());
+    text.and_then(file_of)
+}
+
+/// A file with a text, to be read from its beginning. `None` if none can be made.
+fn file_of(text: &[u8]) -> Option<i32> {
+    let fd = sys::memfd_create(c"mallow-count") as i32;
+    // SAFETY: a file of ours, in memory. Its position stays where it is.
+    let is_written = fd >= 0 && unsafe { sys::write_at(fd, 0, text) } == text.len() as isize;
+    if fd >= 0 && !is_written {
+        sys::close(fd);
+    }
+    is_written.then_some(fd)
+}
+
+/// Room for the longest number and a blank.
+const NUMBER_BYTES: usize = 21;
+
+/// Writes a number to the left end of its room.
+fn write_decimal(room: &mut [u8], value: u64) {
+    let digits = (1..).take_while(|digits| *digits <= 1 || value >= 10u64.saturating_pow(digits - 1)).count();
+    let mut rest = value;
+    for place in room.iter_mut().take(digits).rev() {
+        *place = b'0' + (rest % 10) as u8;
+        rest /= 10;
     }
 }
 

@@ -8,7 +8,7 @@ use mallow_family::export;
 use mallow_recorder::thread::{Entry, enter};
 use mallow_recorder::{Caller, bootstrap, marks};
 use mallow_wire::event::Mark;
-use mallow_wire::shared::FEATURE_MARKS;
+use mallow_wire::shared::{COUNTED_VALUES, FEATURE_MARKS};
 
 export!(mallow_region_begin => work_begin, "rsi", "rdx");
 export!(mallow_region_end => work_end, "rsi", "rdx");
@@ -39,6 +39,60 @@ unsafe extern "C" fn work_settle(_: usize, sp: usize, bp: usize) {
 unsafe extern "C" fn work_tell(what: *const c_char, value: u64, sp: usize, bp: usize) {
     // SAFETY: as in `work_begin`.
     unsafe { mark(Caller { sp, bp }, Mark::Reported, text(what), value) };
+}
+
+export!(mallow_count_begin => work_count_begin, "rdi", "rsi");
+export!(mallow_count_end => work_count_end, "rdx", "rcx");
+
+/// Returns 0, or -1 when nothing will be counted.
+unsafe extern "C" fn work_count_begin(sp: usize, bp: usize) -> i32 {
+    // SAFETY: as in `work_begin`.
+    if unsafe { begin_count(Caller { sp, bp }) } { 0 } else { -1 }
+}
+
+/// Returns how many values were written; 0 when nothing was counted, or not everything.
+unsafe extern "C" fn work_count_end(values: *mut u64, count: usize, sp: usize, bp: usize) -> usize {
+    if values.is_null() {
+        return 0;
+    }
+    // SAFETY: as in `work_begin`; the program passed room for so many values.
+    unsafe {
+        end_count(Caller { sp, bp }, core::slice::from_raw_parts_mut(values, count.min(COUNTED_VALUES)))
+    }
+}
+
+/// From here on the calling thread is counted, under whichever command records events; returns false if it will not be.
+///
+/// # Safety
+/// As [`mark`].
+pub(crate) unsafe fn begin_count(caller: Caller) -> bool {
+    // SAFETY: by contract.
+    unsafe {
+        match enter(caller) {
+            Entry::Record(guard) => {
+                guard.in_hook();
+                marks::begin_count(&guard)
+            }
+            Entry::Count(_) | Entry::Pass => false,
+        }
+    }
+}
+
+/// Ends that; returns how many values were written.
+///
+/// # Safety
+/// As [`mark`].
+pub(crate) unsafe fn end_count(caller: Caller, values: &mut [u64]) -> usize {
+    // SAFETY: by contract.
+    unsafe {
+        match enter(caller) {
+            Entry::Record(guard) => {
+                guard.in_hook();
+                marks::end_count(&guard, values)
+            }
+            Entry::Count(_) | Entry::Pass => 0,
+        }
+    }
 }
 
 unsafe fn text<'a>(name: *const c_char) -> &'a [u8] {

@@ -41,6 +41,37 @@ pub unsafe fn mark(guard: &Guard, what: Mark, name: &[u8], value: u64) {
     }
 }
 
+/// From here on the calling thread is counted; returns false if it will not be.
+///
+/// # Safety
+/// `guard` is in the hook.
+pub unsafe fn begin_count(guard: &Guard) -> bool {
+    // SAFETY: the guard's thread is this thread, and its channel stays mapped.
+    unsafe {
+        let channel = &*(*guard.thread()).channel;
+        let lost = size_saturated(channel.lost.load(Ordering::Relaxed));
+        guard.push([word0(Kind::Mark, 0, lost), word1(lost, Mark::CountBegins as u32)])
+    }
+}
+
+/// Ends the count that this thread began last, and copies what it has, as many values as there is room for; returns how many those are:
+/// 0 if nothing was counted, or not everything.
+///
+/// # Safety
+/// `guard` is in the hook.
+pub unsafe fn end_count(guard: &Guard, values: &mut [u64]) -> usize {
+    // SAFETY: as above.
+    let channel = unsafe { &*(*guard.thread()).channel };
+    let answer = &channel.counted;
+    answer.value_count.store(0, Ordering::Relaxed);
+    // SAFETY: by contract.
+    unsafe { mark(guard, Mark::CountEnds, b"", channel.lost.load(Ordering::Relaxed)) };
+    let count = (answer.value_count.load(Ordering::Relaxed) as usize).min(values.len());
+    let counted = answer.values.iter().take(count);
+    values.iter_mut().zip(counted).for_each(|(place, value)| *place = value.load(Ordering::Relaxed));
+    count
+}
+
 /// Waits until every mark of this channel is answered.
 ///
 /// # Safety

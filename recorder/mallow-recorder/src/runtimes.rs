@@ -67,6 +67,11 @@ fn runtime() -> Option<Runtime> {
     }
 }
 
+/// Returns whether this program is Node.
+pub fn is_node() -> bool {
+    process::is_ready() && matches!(runtime(), Some(Runtime::Node))
+}
+
 /// Returns whether this program is such a runtime, and the session requests it.
 pub fn is_concerned() -> bool {
     process::is_ready() && process::header().features & FEATURE_RUNTIMES != 0 && runtime().is_some()

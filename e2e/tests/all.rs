@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod bench;
+mod benchmarks;
 mod cargo_mallow;
 mod ci_github;
 mod ci_gitlab;

@@ -60,6 +60,8 @@ const NEEDS: &[Need] = &[
     command(&["valgrind"], "valgrind"),
     command(&["heaptrack"], "heaptrack"),
     command(&["linux-perf"], "perf"),
+    // Benchmarks with it report what mallow counts.
+    installed(&["libbenchmark-dev"]),
     // Readers that judge our exports.
     // Reads Ruby's heap dumps.
     command(&["ruby-heapy"], "heapy"),

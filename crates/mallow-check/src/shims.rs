@@ -15,6 +15,9 @@ pub(crate) struct Shim {
 
 /// The header for C and C++.
 pub(crate) const HEADER: Shim = Shim { path: "include/mallow.h", text: include_str!("shims/mallow.h") };
+/// The header for Google Benchmark.
+pub(crate) const BENCHMARK: Shim =
+    Shim { path: "include/mallow_benchmark.h", text: include_str!("shims/mallow_benchmark.h") };
 /// The crate `mallow_markers`.
 pub(crate) const CRATE: Shim =
     Shim { path: "rust/mallow_markers.rs", text: include_str!("shims/mallow_markers.rs") };
@@ -27,7 +30,7 @@ pub(crate) const RUBY: Shim = Shim { path: "ruby/mallow.rb", text: include_str!(
 pub(crate) const NODE: Shim = Shim { path: "node/mallow.js", text: include_str!("shims/mallow.js") };
 
 /// All of them.
-pub(crate) const ALL: [&Shim; 5] = [&HEADER, &CRATE, &PACKAGE, &RUBY, &NODE];
+pub(crate) const ALL: [&Shim; 6] = [&HEADER, &BENCHMARK, &CRATE, &PACKAGE, &RUBY, &NODE];
 
 /// Puts the shims into a folder, each in that of its language. A file that is there already and the same is left alone.
 pub fn write_into(folder: &Path) -> io::Result<()> {

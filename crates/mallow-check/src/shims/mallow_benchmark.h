@@ -1,0 +1,1 @@
+../../../../markers/c/mallow_benchmark.h

@@ -192,7 +192,8 @@ impl Mode {
             return Said { verdict: String::new(), faults, per_request: 0.0, seconds: 0.0 };
         }
         let report = json(&finished.stdout);
-        let verdict = report["verdict"].as_str().unwrap_or_default().to_owned();
+        // As people see it, for that is what `expected.toml` has.
+        let verdict = report["verdict"].as_str().unwrap_or_default().to_ascii_uppercase().replace('_', "-");
         let per_request = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or_default();
         if verdict != "INCONCLUSIVE" {
             if !self.verdicts.contains(&verdict) {

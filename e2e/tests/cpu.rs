@@ -469,7 +469,7 @@ fn what_perf_recorded_is_read_as_perf_reads_it() {
     let script = perf(&["script", "-i", "perf.data"]).well();
     std::fs::write(workshop.file("perf.txt"), &script.stdout).unwrap();
     let (file, text) = (report(&workshop, &["perf.data"]), report(&workshop, &["perf.txt"]));
-    assert_eq!((&file["format"], &text["format"]), (&"perf-data".into(), &"perf-script".into()));
+    assert_eq!((&file["format"], &text["format"]), (&"perf_data".into(), &"perf_script".into()));
     assert_eq!(file["totals"], text["totals"], "{file}");
     assert_eq!(file["command"].as_array().map(Vec::len), Some(2));
     for name in ["spin", "three", "of_thread", "deep", "of_child"] {

@@ -98,7 +98,7 @@ fn metrics_are_derived(language: &str, folder: &str, least: usize) {
     assert!(sources.len() >= least, "{} tests in {folder}", sources.len());
     for source in &sources {
         let test = test(&report, &source.test);
-        assert_eq!(test["outcome"], "OK", "{test:#}");
+        assert_eq!(test["outcome"], "ok", "{test:#}");
         let ops = test["measurement"]["ops"].as_u64().unwrap();
         for (name, expected) in source.expected() {
             match name {
@@ -208,7 +208,7 @@ fn every_fault_is_caught(language: &str, folder: &str, rounds: &[&[Fault]]) {
         let report = json(&finished.stdout);
         for source in &sources {
             let test = test(&report, &source.test);
-            assert_eq!(test["outcome"], "REGRESSED", "{faults:?} in {}: {test:#}", source.test);
+            assert_eq!(test["outcome"], "regressed", "{faults:?} in {}: {test:#}", source.test);
             faults.iter().for_each(|fault| is_caught(*fault, &report, test, source));
         }
     }

@@ -15,7 +15,7 @@ fn a_static_programs_marks_are_not_seen_and_it_says_so_and_its_process_is_counte
     let manifest = "[gate]\nsuites = [\".\"]\nc_flags = [\"-static\"]\n";
     suite.write("mallow.toml", manifest);
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert_eq!(test["outcome"], "blind", "{test:#}");
     assert!(sentences(&test).contains("it is static"), "{test:#}");
     suite.write("mallow.toml", &format!("{manifest}[[test]]\nname = \"test_work\"\nmode = \"process\"\n"));
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(3)).stdout);
@@ -42,7 +42,7 @@ fn an_allocator_that_is_linked_in_is_found_out() {
                void free(void *block) { (void)block; }\n";
     let suite = Suite::new("own", &(source("") + own));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert_eq!(test["outcome"], "blind", "{test:#}");
     assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
     // The command is a shell, and the program that marks its region is a grandchild.
     let _ = suite.check(&["--update"]).ended(Exit::Status(1));
@@ -59,7 +59,7 @@ fn an_allocator_that_is_linked_in_is_found_out() {
     let command = format!("cmd = [\"sh\", \"-c\", \"{}; true\"]", program.display());
     suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n[[test]]\nname = \"work\"\n{command}\n"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert_eq!(test["outcome"], "blind", "{test:#}");
     assert!(sentences(&test).contains("its executable brings its own malloc"), "{test:#}");
 }
 
@@ -77,7 +77,7 @@ fn memory_that_does_not_come_by_malloc_is_found_out() {
     let limit = "limit.allocations = { max = 1000 }\n";
     suite.write("mallow.toml", &format!("[gate]\nsuites = [\".\"]\n[[test]]\n{test}{limit}"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert_eq!(test["outcome"], "blind", "{test:#}");
     assert!(sentences(&test).contains("of its memory did not come from malloc"), "{test:#}");
 }
 
@@ -116,7 +116,7 @@ fn a_baseline_of_another_machine_is_not_compared_silently() {
     fs::write(elsewhere.join(file.file_name().unwrap()), moved).unwrap();
     fs::remove_dir_all(&class).unwrap();
     let test = suite.only_test(3);
-    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert_eq!(test["outcome"], "missing", "{test:#}");
     assert!(sentences(&test).contains("glibc 9."), "{test:#}");
     let _ = suite.check(&["--ignore-environment"]).well();
 }
@@ -128,7 +128,7 @@ fn in_ci_no_baseline_is_made() {
     assert!(finished.stderr.contains("CI"), "{finished}");
     assert!(!suite.workshop.file("suite/mallow").exists());
     let test = suite.only_test(3);
-    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert_eq!(test["outcome"], "missing", "{test:#}");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_program_that_crashes_is_an_error_and_the_others_are_judged() {
     suite.write("test_other.c", &source(""));
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(1)).stdout);
     let (other, crashed) = (&report["tests"][0], &report["tests"][1]);
-    assert_eq!((&other["outcome"], &crashed["outcome"]), (&"MISSING".into(), &"ERROR".into()), "{report:#}");
+    assert_eq!((&other["outcome"], &crashed["outcome"]), (&"missing".into(), &"error".into()), "{report:#}");
     assert_eq!(sentences(crashed), "The program was killed by signal 6; it printed at last:\nso far");
 }
 
@@ -146,7 +146,7 @@ fn a_program_that_takes_too_long_is_killed_with_its_children() {
     let suite = Suite::new("slow", &source("fork(); sleep(100);"));
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\ntimeout = \"500ms\"\n");
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
 }
 
@@ -158,7 +158,7 @@ fn a_process_that_detached_itself_is_killed_at_the_deadline() {
     suite.write("mallow.toml", "[gate]\nsuites = [\".\"]\ntimeout = \"500ms\"\n");
     let since = Instant::now();
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     assert!(sentences(&test).starts_with("The program was killed after 0.5 seconds"), "{test:#}");
     assert!(since.elapsed() < Duration::from_secs(50), "the check waited: {:?}", since.elapsed());
     let left = run::finish(run::command("pgrep").args(["-f"]).arg(suite.workshop.path()));
@@ -193,7 +193,7 @@ fn a_thread_that_dies_at_its_mark_holds_nobody_up() {
 fn a_program_that_marks_nothing_is_told_how() {
     let suite = Suite::new("nothing", "int main(void) { return 0; }");
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     assert!(sentences(&test).contains("mallow_measure"), "{test:#}");
 }
 
@@ -213,7 +213,7 @@ fn counts_that_halve_everywhere_are_not_a_win() {
     suite.write("test_work.c", &halved);
     suite.write("test_other.c", &halved);
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(1)).stdout);
-    assert_eq!(report["tests"][0]["outcome"], "BLIND", "{report:#}");
+    assert_eq!(report["tests"][0]["outcome"], "blind", "{report:#}");
     let refused = suite.check(&["--update"]).ended(Exit::Status(1));
     assert!(refused.stderr.contains("--allow-missing-counts"), "{refused}");
     let _ = suite.check(&["--update", "--allow-missing-counts"]).well();
@@ -228,7 +228,7 @@ fn runs_that_differ_are_called_flaky_with_the_site() {
     let _ = suite.check(&["--update"]).well();
     let report = json(&suite.check(&["--json"]).ended(Exit::Status(3)).stdout);
     let test = &report["tests"][0];
-    assert_eq!(test["outcome"], "FLAKY", "{test:#}");
+    assert_eq!(test["outcome"], "flaky", "{test:#}");
     assert_eq!(test["judgements"][0]["spread"]["runs"], 20, "the runs were to be extended: {test:#}");
     let line = source(more).lines().position(|line| line.contains("varies")).unwrap() as u64 + 1;
     let frames = report["frames"].as_array().unwrap();
@@ -335,7 +335,7 @@ fn metrics_of_a_report_become_baselines() {
     let changed = suite.check(&["--update"]).well();
     assert!(changed.stdout.contains("1,000 -> 1,200 (+0.200 per operation)"), "{changed}");
     let damaged = suite.workshop.file("damaged.json");
-    fs::write(&damaged, "{\"schema\": \"mallow.check/1\",").unwrap();
+    fs::write(&damaged, "{\"schema\": \"mallow.check/2\",").unwrap();
     let refused = suite.check(&["--update", "--from", damaged.to_str().unwrap()]).ended(Exit::Status(2));
     assert!(refused.stderr.contains("line 1"), "{refused}");
 }
@@ -346,7 +346,7 @@ fn limits_of_swiftnio_are_kept_as_its_gate_keeps_them() {
     let suite = Suite::new("nio", &source(""));
     let limits = suite.workshop.file("6.2.json");
     for (limit, outcome, status) in
-        [(1050, "OK", 0), (999, "REGRESSED", 1), (2000, "IMPROVED", 1), (1999, "OK", 0)]
+        [(1050, "ok", 0), (999, "regressed", 1), (2000, "improved", 1), (1999, "ok", 0)]
     {
         fs::write(&limits, format!("{{\n    \"work\" : {limit}\n}}\n")).unwrap();
         let finished = suite.check(&["--json", "--thresholds", limits.to_str().unwrap()]);
@@ -375,12 +375,12 @@ fn limits_of_package_benchmark_are_read_from_their_folder() {
         suite.check(&["--json", "--thresholds", path.to_str().unwrap()])
     };
     for (limit, outcome, status) in [
-        ("1000", "OK", 0),
-        ("999", "REGRESSED", 1),
-        ("1001", "IMPROVED", 1),
-        ("{ \"min\": 900, \"max\": 1000 }", "OK", 0),
-        ("{ \"base\": 950, \"tolerancePercentage\": 5 }", "REGRESSED", 1),
-        ("{ \"base\": 950, \"tolerancePercentage\": 5.5 }", "OK", 0),
+        ("1000", "ok", 0),
+        ("999", "regressed", 1),
+        ("1001", "improved", 1),
+        ("{ \"min\": 900, \"max\": 1000 }", "ok", 0),
+        ("{ \"base\": 950, \"tolerancePercentage\": 5 }", "regressed", 1),
+        ("{ \"base\": 950, \"tolerancePercentage\": 5.5 }", "ok", 0),
     ] {
         for path in [&folder, &file] {
             let finished = check(limit, path).ended(Exit::Status(status));
@@ -496,6 +496,6 @@ fn a_count_with_events_missing_is_an_error() {
         "[gate]\nsuites = [\".\"]\n[[test]]\nname = \"test_work\"\nlimit = { allocations = 10000000 }\n",
     );
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     assert!(sentences(&test).contains("events were not recorded"), "{test:#}");
 }

@@ -24,7 +24,7 @@ fn without_baseline_and_limit_a_test_is_missing_in_every_mode() {
         suite.write("mallow.toml", &format!("[gate]\nruns = 2\nsuites = [\".\"]\n{limit}{text}"));
         let outcomes = suite.outcomes(3, &[]);
         assert_eq!(outcomes.len(), 4, "{outcomes:?}");
-        assert!(outcomes.iter().all(|(_, outcome)| outcome == "MISSING"), "{limit}: {outcomes:?}");
+        assert!(outcomes.iter().all(|(_, outcome)| outcome == "missing"), "{limit}: {outcomes:?}");
     }
 }
 
@@ -36,7 +36,7 @@ fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
     let manifest = |cpus: u32| format!("[gate]\nsuites = [\".\"]\nlimit.remaining = 0\ncpus = {cpus}\n");
     suite.write("mallow.toml", &manifest(1));
     let test = suite.only_test(3);
-    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert_eq!(test["outcome"], "missing", "{test:#}");
     assert!(sentences(&test).contains("--update --only test_work"), "{test:#}");
     let _ = suite.check(&["--update"]).well();
     let _ = suite.check(&[]).well();
@@ -44,12 +44,12 @@ fn a_limit_of_another_metric_does_not_open_the_gate_for_allocations() {
     suite.write("test_work.c", &source("").replace("i < 1000", "i < 2000"));
     suite.write("mallow.toml", &manifest(2));
     let test = suite.only_test(3);
-    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert_eq!(test["outcome"], "missing", "{test:#}");
     assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
     // The limited metric is still judged.
     suite.write("test_work.c", &source("mallow_keep(malloc(3));"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
+    assert_eq!(test["outcome"], "regressed", "{test:#}");
     assert!(sentences(&test).contains("remaining: 1 per run; its limit allows 0"), "{test:#}");
     assert!(sentences(&test).contains("it is for 1 processor, here are 2"), "{test:#}");
 }
@@ -68,7 +68,7 @@ fn an_allocator_of_its_own_is_found_behind_a_wrapper() {
          [[test]]\nname = \"behind\"\ncmd = [\"sh\", \"-c\", \"./own; true\"]\n",
     );
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "BLIND", "{test:#}");
+    assert_eq!(test["outcome"], "blind", "{test:#}");
     assert!(sentences(&test).contains("brings its own malloc"), "{test:#}");
     let refused = suite.check(&["--update"]).ended(Exit::Status(1));
     assert!(refused.stderr.contains("--allow-missing-counts"), "{refused}");
@@ -103,7 +103,7 @@ fn an_optimisation_down_to_nothing_is_an_improvement() {
     let _ = suite.check(&["--update"]).well();
     suite.write("test_work.c", &with(0));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
+    assert_eq!(test["outcome"], "improved", "{test:#}");
     assert!(sentences(&test).contains("keep the win with `--update --only test_work`"), "{test:#}");
     let _ = suite.check(&["--update", "--only", "test_work"]).well();
     let _ = suite.check(&[]).well();
@@ -112,7 +112,7 @@ fn an_optimisation_down_to_nothing_is_an_improvement() {
     let _ = suite.check(&["--update"]).well();
     suite.write("test_work.c", &source("").replace("i < 1000", "i < 0"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "IMPROVED", "{test:#}");
+    assert_eq!(test["outcome"], "improved", "{test:#}");
 }
 
 /// Files of an earlier run must not stay if nothing could be built.
@@ -127,7 +127,7 @@ fn a_build_that_fails_is_written_into_every_file() {
     let report = json(&std::fs::read_to_string(&report).unwrap());
     let outcomes: Vec<&Value> =
         report["tests"].as_array().unwrap().iter().map(|test| &test["outcome"]).collect();
-    assert_eq!(outcomes, ["ERROR", "ERROR"], "{report:#}");
+    assert_eq!(outcomes, ["error", "error"], "{report:#}");
     assert!(sentences(&report["tests"][0]).contains("no such header"), "{report:#}");
     let junit = std::fs::read_to_string(&junit).unwrap();
     assert!(junit.contains("no such header") && junit.contains("errors=\"2\""), "{junit}");
@@ -160,27 +160,27 @@ fn a_region_keeps_its_baseline_however_many_there_are() {
     let _ = suite.check(&["--update"]).well();
     // One more, and three times as many allocations in the first.
     suite.write("test_work.c", &of_regions(&[("one", 3000), ("two", 500)]));
-    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work", "REGRESSED"), ("test_work.two", "MISSING")]));
+    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work", "regressed"), ("test_work.two", "missing")]));
     suite.write("test_work.c", &of_regions(&[("one", 1000), ("two", 500)]));
-    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "OK"), ("test_work.two", "MISSING")]));
+    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "ok"), ("test_work.two", "missing")]));
     let _ = suite.check(&["--update"]).well();
-    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "OK"), ("test_work.two", "OK")]));
+    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "ok"), ("test_work.two", "ok")]));
     // Either of them removed.
     suite.write("test_work.c", &of_regions(&[("two", 600)]));
-    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work.two", "REGRESSED"), ("test_work", "STALE")]));
+    assert_eq!(suite.outcomes(1, &[]), told(&[("test_work.two", "regressed"), ("test_work", "stale")]));
     suite.write("test_work.c", &of_regions(&[("one", 1000)]));
-    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "OK"), ("test_work.two", "STALE")]));
+    assert_eq!(suite.outcomes(3, &[]), told(&[("test_work", "ok"), ("test_work.two", "stale")]));
     let finished = suite.check(&[]).ended(Exit::Status(3));
     assert!(finished.stdout.contains("a region that the test ran"), "{finished}");
     let _ = suite.check(&["--update"]).well();
-    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "OK")]));
+    assert_eq!(suite.outcomes(0, &[]), told(&[("test_work", "ok")]));
     // Several from the beginning, of which one stays.
     let suite = Suite::new("regions-gone", &of_regions(&[("one", 1000), ("two", 500), ("three", 7)]));
     let _ = suite.check(&["--update"]).well();
     suite.write("test_work.c", &of_regions(&[("two", 1500)]));
     let outcomes = suite.outcomes(1, &[]);
-    let stale = [("test_work.one", "STALE"), ("test_work.three", "STALE")];
-    assert_eq!(outcomes, told(&[&[("test_work.two", "REGRESSED")], &stale[..]].concat()));
+    let stale = [("test_work.one", "stale"), ("test_work.three", "stale")];
+    assert_eq!(outcomes, told(&[&[("test_work.two", "regressed")], &stale[..]].concat()));
 }
 
 /// With `--against`, too, regions are paired by their names, and one that this build no longer has is reported.
@@ -193,9 +193,9 @@ fn regions_are_paired_with_those_of_another_build() {
     let told = |list: &[(&str, &str)]| -> Vec<(String, String)> {
         list.iter().map(|(name, outcome)| ((*name).to_owned(), (*outcome).to_owned())).collect()
     };
-    assert_eq!(new.outcomes(1, &against), told(&[("test_work", "REGRESSED"), ("test_work.one", "STALE")]));
+    assert_eq!(new.outcomes(1, &against), told(&[("test_work", "regressed"), ("test_work.one", "stale")]));
     new.write("test_work.c", &of_regions(&[("two", 500)]));
-    assert_eq!(new.outcomes(3, &against), told(&[("test_work", "OK"), ("test_work.one", "STALE")]));
+    assert_eq!(new.outcomes(3, &against), told(&[("test_work", "ok"), ("test_work.one", "stale")]));
     new.write("test_work.c", &of_regions(&[("two", 500), ("one", 1000)]));
-    assert_eq!(new.outcomes(0, &against), told(&[("test_work.two", "OK"), ("test_work.one", "OK")]));
+    assert_eq!(new.outcomes(0, &against), told(&[("test_work.two", "ok"), ("test_work.one", "ok")]));
 }

@@ -43,7 +43,7 @@ fn a_time_is_within_above_or_unclear() {
     );
     suite.write("mallow.toml", &manifest("limit.wall = \"90ms\"\n"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
+    assert_eq!(test["outcome"], "regressed", "{test:#}");
     assert!(sentences(&test).contains("its limit allows 90.0 ms"), "{test:#}");
     // In the middle of its interval: neither kept nor exceeded.
     let between = u64::midpoint(least, most).max(least + 1) / 1000;
@@ -68,7 +68,7 @@ fn a_process_that_fails_or_takes_too_long_without_mallow_is_an_error() {
     let suite = Suite::new("alone", &fails);
     suite.write("mallow.toml", &manifest("limit.wall = \"20s\"\n"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     let expected = "Without mallow, where its time and memory are measured, the program ended with status 7";
     assert!(sentences(&test).contains(expected), "{test:#}");
     let slow = source(0, 0)
@@ -76,7 +76,7 @@ fn a_process_that_fails_or_takes_too_long_without_mallow_is_an_error() {
     suite.write("test_work.c", &slow);
     suite.write("mallow.toml", &manifest("timeout = \"5s\"\nlimit.wall = \"20s\"\n"));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "ERROR", "{test:#}");
+    assert_eq!(test["outcome"], "error", "{test:#}");
     assert!(sentences(&test).contains("was killed after 5 seconds"), "{test:#}");
 }
 
@@ -85,7 +85,7 @@ fn resident_memory_has_a_limit_and_a_baseline() {
     let suite = Suite::new("resident", &source(0, 16));
     suite.write("mallow.toml", &manifest("limit.peak_rss = { rel = \"20%\" }\n"));
     let test = suite.only_test(3);
-    assert_eq!(test["outcome"], "MISSING", "{test:#}");
+    assert_eq!(test["outcome"], "missing", "{test:#}");
     assert!(sentences(&test).contains("No baseline tells its peak_rss"), "{test:#}");
     let _ = suite.check(&["--update"]).well();
     let test = suite.only_test(0);
@@ -95,10 +95,10 @@ fn resident_memory_has_a_limit_and_a_baseline() {
     // As many allocations in the region, and 16 MiB more outside of it.
     suite.write("test_work.c", &source(0, 32));
     let test = suite.only_test(1);
-    assert_eq!(test["outcome"], "REGRESSED", "{test:#}");
+    assert_eq!(test["outcome"], "regressed", "{test:#}");
     assert!(sentences(&test).starts_with("peak_rss: "), "{test:#}");
     suite.write("mallow.toml", &manifest("limit.peak_rss = 20000000\n"));
-    assert_eq!(suite.only_test(1)["outcome"], "REGRESSED");
+    assert_eq!(suite.only_test(1)["outcome"], "regressed");
     suite.write("test_work.c", &source(0, 8));
-    assert_eq!(suite.only_test(0)["outcome"], "OK");
+    assert_eq!(suite.only_test(0)["outcome"], "ok");
 }

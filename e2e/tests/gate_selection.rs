@@ -76,7 +76,7 @@ fn an_update_writes_the_regions_that_are_named_and_nothing_else() {
     let outcomes = suite.outcomes(1, &[]);
     let regressed: Vec<&str> = outcomes
         .iter()
-        .filter(|(_, outcome)| outcome == "REGRESSED")
+        .filter(|(_, outcome)| outcome == "regressed")
         .map(|(name, _)| name.as_str())
         .collect();
     assert_eq!(regressed, ["test_alloc.parse", "test_other"]);
@@ -159,9 +159,9 @@ fn baselines_have_names() {
     let outcomes = |arguments: &[&str], status| -> Vec<String> {
         suite.outcomes(status, arguments).into_iter().map(|(_, outcome)| outcome).collect()
     };
-    assert_eq!(outcomes(&[], 0), ["OK", "OK", "OK"]);
-    assert_eq!(outcomes(&["--baseline", "feature/read"], 1), ["IMPROVED", "OK", "OK"]);
-    assert_eq!(outcomes(&["--baseline", "main"], 1), ["MISSING", "IMPROVED", "MISSING"]);
+    assert_eq!(outcomes(&[], 0), ["ok", "ok", "ok"]);
+    assert_eq!(outcomes(&["--baseline", "feature/read"], 1), ["improved", "ok", "ok"]);
+    assert_eq!(outcomes(&["--baseline", "main"], 1), ["missing", "improved", "missing"]);
     let told = suite.check(&["--baseline", "main"]).ended(Exit::Status(1));
     let words = told.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("`--update --baseline main --only test_alloc.json_write`"), "{told}");

@@ -92,7 +92,7 @@ fn a_leak_of_ruby_objects_is_told_with_its_line_and_its_holder() {
     let _ = run::finish(run::command(RUBY).args(["object_leak.rb", "400"]).current_dir(folder)).well();
     assert_eq!(explained(folder)["verdict"], "managed");
     let diff = page(&["diff", "before.json", "after.json"], folder);
-    assert_eq!(diff["identity"], "address-class-generation");
+    assert_eq!(diff["identity"], "address_class_generation");
     let new = diff["new_objects"].as_array().unwrap();
     let of = |class: &'static str| new.iter().filter(move |row| row["class"] == class);
     let sessions: u64 = of("Session").map(|row| metric(row, "objects")).sum();

@@ -119,7 +119,7 @@ fn a_test_that_lies_to_the_gate_is_an_error() {
     fs::write(workshop.file("mallow.toml"), manifest).unwrap();
     let checked = run::finish(run::mallow().args(["check", "--json"]).current_dir(workshop.path()));
     let document: Value = json(&checked.stdout);
-    assert_eq!(document["tests"][0]["outcome"], "ERROR", "{checked}");
+    assert_eq!(document["tests"][0]["outcome"], "error", "{checked}");
     assert!(document["tests"][0].to_string().contains("taken for damaged"), "{document:#}");
 }
 

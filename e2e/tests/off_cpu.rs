@@ -70,7 +70,7 @@ fn of_known_waits_each_is_found_where_it_is_and_as_long_as_it_is() {
     let (recorded, told) = waits(&workshop, &[]);
     let document = report(&workshop, &["waits.pb.gz", "--measure", "off-cpu"]);
     let quality = &document["quality"];
-    assert_eq!((&quality["lost"], &document["by"]), (&0.into(), &"off-cpu".into()), "{recorded}");
+    assert_eq!((&quality["lost"], &document["by"]), (&0.into(), &"off_cpu".into()), "{recorded}");
     for (name, (clock_ns, cpu_ns)) in &told {
         let off = under(&document, name, "off_cpu_ns");
         // On a shared machine, the hypervisor may take a processor away without the kernel noticing.
@@ -155,7 +155,7 @@ fn every_view_and_every_export_of_waits_adds_up_to_the_same() {
     assert!(svg.contains("<title>sleep_200\n"), "{svg}");
     // Through a file and back: a profile does not differ from itself.
     let diff = json(&text(&["diff", "waits.pb.gz", "waits.pb.gz", "--by", "off-cpu", "--json"]));
-    assert_eq!(diff["totals"]["off-cpu"]["after"], off);
+    assert_eq!(diff["totals"]["off_cpu"]["after"], off);
     let gate = ["diff", "waits.pb.gz", "waits.pb.gz", "--fail-on", "blocked>100ms"];
     let broken = mallow(&workshop, &gate).ended(Exit::Status(1));
     assert!(broken.stderr.contains("blocked>"), "{broken}");

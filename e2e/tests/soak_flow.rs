@@ -90,7 +90,7 @@ fn a_leak_of_each_login_is_named_with_its_line() {
         ["-c", "4", "--iterations", "20", "--requests", "300", "--no-burst", "--idle", "0s", "--json"];
     let finished = soak("leak", &login_toml(), &flags).ended(Exit::Status(1));
     let report = e2e::session::json(&finished.stdout);
-    assert_eq!(report["verdict"], "LEAKING", "{finished}");
+    assert_eq!(report["verdict"], "leaking", "{finished}");
     let source = fs::read_to_string(login_py()).unwrap();
     let line = source.lines().position(|line| line.contains("# LEAK login")).unwrap() as u64 + 1;
     let frames = report["stacks"][0]["frames"].as_array().unwrap();

@@ -22,7 +22,7 @@ fn a_leak_of_workers_that_are_replaced_is_found_with_its_line() {
     let workshop = Workshop::new("soak-workers-leak");
     let (finished, report) = soak(&workshop, "leak", "300");
     let finished = finished.ended(Exit::Status(1));
-    assert_eq!(report["verdict"], "LEAKING", "{finished}");
+    assert_eq!(report["verdict"], "leaking", "{finished}");
     assert!(finished.stdout.contains("in each worker, until it is replaced"), "{finished}");
     assert!(
         finished.stdout.contains("processes of the server ended during the load and others began"),
@@ -45,6 +45,6 @@ fn workers_that_fill_their_caches_before_they_are_replaced_leak_nothing() {
     let workshop = Workshop::new("soak-workers-clean");
     let (finished, report) = soak(&workshop, "clean", "300");
     let finished = finished.ended(Exit::Status(0));
-    assert!(["CLEAN", "PLATEAU"].iter().any(|word| report["verdict"] == *word), "{finished}");
+    assert!(["clean", "plateau"].iter().any(|word| report["verdict"] == *word), "{finished}");
     assert_eq!(report["growth"]["by_age"], true, "{finished}");
 }

@@ -261,7 +261,7 @@ class _Results:
             self.outcomes.setdefault(nodeid, {"outcome": "passed", "text": ""})
             return self.said
         test = self._test(nodeid)
-        broken = [it for it in self.check["tests"] if it["outcome"] in ("ERROR", "BLIND")]
+        broken = [it for it in self.check["tests"] if it["outcome"].lower() in ("error", "blind")]
         if test is None or test in broken:
             sentences = [sentence for it in broken for sentence in it["sentences"]]
             return " ".join(sentences + self.check["sentences"]) or "pytest did not call it as a function, as it does not call those of unittest."

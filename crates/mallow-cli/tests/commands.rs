@@ -179,7 +179,7 @@ fn a_report_of_a_real_program_in_both_forms() {
     let output = mallow(folder.path(), &["report", "t", "--json"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(report["schema"], "mallow.report/1");
+    assert_eq!(report["schema"], "mallow.report/2");
     assert_eq!(report["processes"][0]["exit"], 0);
     assert!(report["totals"]["allocations"].as_u64() > Some(0));
     for metric in

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// The phases, in their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "snake_case")]
 pub enum Phase {
     /// Ports and command are looked at.
     #[default]
@@ -17,10 +17,12 @@ pub enum Phase {
     /// More load than later, so that pools and arenas reach their size.
     Burst,
     /// Iterations that are not judged.
+    #[serde(alias = "warm-up")]
     WarmUp,
     /// Iterations that are.
     Measured,
     /// It is left alone again.
+    #[serde(alias = "idle-control")]
     IdleControl,
     /// The managed heap grows: two snapshots of it, and more work between them.
     Snapshots,

@@ -61,12 +61,12 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// Its name for programs, such as `rose-then-flat`.
+    /// Its name for programs, such as `rose_then_flat`.
     pub fn key(self) -> &'static str {
         match self {
             Shape::Grows => "grows",
             Shape::Doubles => "doubles",
-            Shape::RoseThenFlat => "rose-then-flat",
+            Shape::RoseThenFlat => "rose_then_flat",
             Shape::Flat => "flat",
             Shape::Falls => "falls",
             Shape::Unclear => "unclear",

@@ -3,6 +3,7 @@
 //! `results` has the keys that hyperfine writes, with its units, seconds and bytes, so that scripts made for hyperfine read it. Everything
 //! else is below a key `mallow`, in each result and in the document.
 
+use crate::spelling::spelled;
 use mallow_bench::{
     Allocations, BenchCommand, Counted, EventCount, Machine, Metric, Order, Run, RunEnd, Session, ShellCost,
     Stop, compare, counted,
@@ -14,7 +15,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// The schema's name and version.
-pub const SCHEMA: &str = "mallow.bench/1";
+pub const SCHEMA: &str = "mallow.bench/2";
+
+/// The version before, which spells the metrics of comparisons as flags do; those are not read.
+const BEFORE: &str = "mallow.bench/1";
 
 /// `mallow bench --json` and `--export-json`.
 #[derive(Debug, Serialize, Deserialize)]
@@ -205,7 +209,7 @@ impl BenchJson {
         let document: BenchJson = serde_json::from_str(text).map_err(|error| {
             format!("it is no result of mallow bench ({error}); --save and --export-json write one")
         })?;
-        if document.mallow.schema != SCHEMA {
+        if ![SCHEMA, BEFORE].contains(&&*document.mallow.schema) {
             return Err(format!("its schema is {}, and this mallow reads {SCHEMA}", document.mallow.schema));
         }
         Ok(document.into())
@@ -301,7 +305,7 @@ fn allocations(command: &BenchCommand) -> BTreeMap<String, CountedJson> {
         let count = counted(command, metric)?;
         let (min, max) = count.ends();
         let exact = matches!(count, Counted::Exact(_));
-        Some((metric.word().to_owned(), CountedJson { exact, min, max }))
+        Some((spelled(metric.word()).into_owned(), CountedJson { exact, min, max }))
     };
     Metric::ALL.iter().copied().filter(|metric| metric.is_recorded()).filter_map(of).collect()
 }
@@ -311,10 +315,10 @@ fn comparisons(session: &Session, index: usize) -> BTreeMap<String, ComparisonJs
         let comparison = compare(session, index, metric);
         let ratio = comparison.ratio?;
         let end = |value: f64| ratio.has_interval().then_some(value);
-        let verdict = comparison.verdict.word().to_owned();
+        let verdict = spelled(comparison.verdict.word()).into_owned();
         let (low, high) = (end(ratio.low), end(ratio.high));
         let document = ComparisonJson { verdict, ratio: ratio.ratio, low, high, pairs: ratio.pairs };
-        Some((metric.word().to_owned(), document))
+        Some((spelled(metric.word()).into_owned(), document))
     };
     Metric::ALL.iter().copied().filter(|metric| !metric.is_recorded()).filter_map(of).collect()
 }

@@ -79,6 +79,6 @@ fn it_is_read_again_as_it_was() {
 #[test]
 fn another_document_is_refused() {
     assert!(BenchJson::read("{}").unwrap_err().contains("--save"));
-    let other = BenchJson::of(&session(), &[]).text().unwrap().replace("mallow.bench/1", "mallow.bench/9");
+    let other = BenchJson::of(&session(), &[]).text().unwrap().replace("mallow.bench/2", "mallow.bench/9");
     assert!(BenchJson::read(&other).unwrap_err().contains("mallow.bench/9"));
 }

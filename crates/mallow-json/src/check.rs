@@ -1,4 +1,4 @@
-//! A check's result as JSON, schema `mallow.check/1`: what `mallow check --json` prints and `--update --from` reads.
+//! A check's result as JSON, schema `mallow.check/2`: what `mallow check --json` prints and `--update --from` reads.
 //!
 //! Complete enough to make baselines of: the metrics of every run, and the sites of the run that is judged. Stacks are
 //! numbers of frames in one table, because deep stacks share most of their frames.
@@ -12,8 +12,11 @@ use mallow_gate::measurement::{Metrics, Objects, ProcessMetrics};
 use mallow_gate::result::Spread;
 use serde::{Deserialize, Serialize};
 
+/// The version before, which spells outcomes as people see them.
+const BEFORE: &str = "mallow.check/1";
+
 /// The schema of this build's reports.
-const SCHEMA: &str = "mallow.check/1";
+const SCHEMA: &str = "mallow.check/2";
 
 /// Frames in all stacks of a report that is read: stacks share a table, so a small file could say very many.
 const FRAMES_READ_MAX: usize = 4_000_000;
@@ -70,7 +73,7 @@ mirror! {
 struct TestJson {
     /// Its name.
     name: String,
-    /// The verdict, in capitals.
+    /// The verdict.
     outcome: String,
     /// Why, and what to do about it.
     sentences: Vec<String>,

@@ -2,6 +2,7 @@
 
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::FrameJson;
+use crate::spelling::spelled;
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
 use mallow_stacks::Metric;
 use mallow_view::{
@@ -9,6 +10,7 @@ use mallow_view::{
     functions, peek, tree,
 };
 use serde::Serialize;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Slices of a time line.
@@ -19,14 +21,14 @@ const SLICES: usize = 100;
 pub struct CpuJson<'a> {
     schema: &'static str,
     file: String,
-    format: &'static str,
+    format: Cow<'static, str>,
     warnings: &'a [String],
     command: &'a [String],
     event: &'a str,
     frequency_hz: Option<u64>,
     started_unix_ns: u64,
     duration_ns: u64,
-    by: &'static str,
+    by: Cow<'static, str>,
     totals: MetricsJson,
     quality: Option<QualityJson>,
     processes: Vec<ProcessJson<'a>>,
@@ -169,16 +171,16 @@ impl<'a> CpuJson<'a> {
             rows.iter().take(limit).map(row).collect()
         };
         let mut document = Self {
-            schema: "mallow.cpu/1",
+            schema: "mallow.cpu/2",
             file: file.display().to_string(),
-            format,
+            format: spelled(format),
             warnings,
             command: &profile.recording.command,
             event: &profile.recording.event,
             frequency_hz: profile.recording.frequency_hz,
             started_unix_ns: profile.recording.started_unix_ns,
             duration_ns: profile.recording.duration_ns,
-            by: by.word(),
+            by: spelled(by.word()),
             totals: told.metrics(&profile.totals()),
             quality: profile.quality.as_ref().map(QualityJson::from),
             processes: profile

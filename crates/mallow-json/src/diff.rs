@@ -3,12 +3,14 @@
 //! All metrics are whole: `per` is only told, since a division would lose digits.
 
 use crate::parts::FrameJson;
+use crate::spelling::spelled;
 use mallow_cpu::CpuProfile;
 use mallow_profile::Profile;
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile};
 use mallow_stats::Proportion;
 use mallow_view::diff::{Change, DiffInput, DiffReport, DiffRow, DiffSide, ShareVerdict, Stats, Verdict};
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// `mallow diff --json`.
 #[derive(Serialize)]
@@ -16,11 +18,11 @@ pub struct DiffJson<'a> {
     schema: &'static str,
     before: ProfileJson<'a>,
     after: ProfileJson<'a>,
-    by: &'static str,
+    by: Cow<'static, str>,
     per: u64,
     totals: MetricsJson,
     /// Measures that one of the files does not tell.
-    left_out: Vec<&'static str>,
+    left_out: Vec<Cow<'static, str>>,
     limits: Vec<LimitJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     shares: Option<Vec<ShareJson>>,
@@ -43,7 +45,7 @@ struct ProfileJson<'a> {
 }
 
 /// Both sides of the measures that both files tell, by their words; null where one of them does not.
-struct MetricsJson(Vec<(&'static str, Option<ChangeJson>)>);
+struct MetricsJson(Vec<(Cow<'static, str>, Option<ChangeJson>)>);
 
 impl Serialize for MetricsJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -61,7 +63,7 @@ struct ChangeJson {
 #[derive(Serialize)]
 struct LimitJson {
     limit: String,
-    measure: &'static str,
+    measure: Cow<'static, str>,
     broken: Option<bool>,
     #[serde(flatten)]
     change: ChangeJson,
@@ -142,7 +144,7 @@ impl Diffed for Profile {
 }
 
 impl Diffed for CpuProfile {
-    const SCHEMA: &'static str = "mallow.cpu-diff/1";
+    const SCHEMA: &'static str = "mallow.cpu-diff/2";
     const HAS_SHARES: bool = true;
 
     fn counting_version(&self) -> Option<u32> {
@@ -170,10 +172,10 @@ impl<'a> DiffJson<'a> {
             schema: P::SCHEMA,
             before: ProfileJson::of(&diff.sides[0]),
             after: ProfileJson::of(&diff.sides[1]),
-            by: comparison.by.word(),
+            by: spelled(comparison.by.word()),
             per: diff.per.get(),
             totals: MetricsJson::of(&known, |measure| comparison.total(measure).unwrap_or_default()),
-            left_out: comparison.unknown.iter().map(|unknown| unknown.measure.word()).collect(),
+            left_out: comparison.unknown.iter().map(|unknown| spelled(unknown.measure.word())).collect(),
             limits: diff.verdicts.iter().map(LimitJson::from).collect(),
             shares: P::HAS_SHARES.then(|| diff.shares.iter().map(ShareJson::from).collect()),
             renames: comparison.renames.iter().map(rename).collect(),
@@ -199,7 +201,8 @@ impl<'a> ProfileJson<'a> {
 
 impl MetricsJson {
     fn of<M: Metric>(known: &[M], change: impl Fn(M) -> Change) -> Self {
-        let metric = |measure: &M| (measure.word(), known.contains(measure).then(|| change(*measure).into()));
+        let metric =
+            |measure: &M| (spelled(measure.word()), known.contains(measure).then(|| change(*measure).into()));
         Self(M::ALL.iter().map(metric).collect())
     }
 }
@@ -280,7 +283,7 @@ impl<M: Metric> From<&Verdict<M>> for LimitJson {
     fn from(verdict: &Verdict<M>) -> Self {
         Self {
             limit: verdict.limit.to_string(),
-            measure: verdict.limit.measure.word(),
+            measure: spelled(verdict.limit.measure.word()),
             broken: verdict.is_broken,
             change: verdict.change.into(),
         }

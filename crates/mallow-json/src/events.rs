@@ -1,4 +1,4 @@
-//! What events tell, as JSON: the optional parts of `mallow.report/1`.
+//! What events tell, as JSON: the optional parts of `mallow.report/2`.
 
 use crate::parts::FrameJson;
 use crate::report::ReportJson;

@@ -1,5 +1,6 @@
 //! The document of `mallow gc-log --json`, described by `docs/schema/gc-log.json`.
 
+use crate::spelling::spelled;
 use mallow_growth::{Need, Observation, Trend};
 use mallow_view::gc_log::{Axis, GcReport, JudgedLines, SLOT_BYTES};
 use serde_json::{Value, json};
@@ -9,11 +10,11 @@ pub fn document(report: &GcReport) -> Value {
     let conclusion = &report.conclusion;
     let resident = report.resident.as_ref();
     json!({
-        "schema": "mallow.gc-log/2",
+        "schema": "mallow.gc-log/3",
         "file": report.file,
         "lines": report.lines_total,
         "judged_lines": match report.lines {
-            JudgedLines::Full => "full-collections",
+            JudgedLines::Full => "full_collections",
             JudgedLines::Swept => "collections",
             JudgedLines::All => "all",
         },
@@ -33,7 +34,7 @@ pub fn document(report: &GcReport) -> Value {
                 _ => None,
             },
         },
-        "verdict": conclusion.verdict.word(),
+        "verdict": spelled(conclusion.verdict.word()),
         "exit_code": report.weight().exit_code(),
         "needs": conclusion.needs.iter().map(need).collect::<Vec<_>>(),
         "slot_bytes": SLOT_BYTES,
@@ -69,12 +70,12 @@ fn observation(report: &GcReport, seen: &Observation) -> Value {
 
 fn need(need: &Need) -> &'static str {
     match need {
-        Need::Iterations(_) => "more-collections",
-        Need::Collection => "full-collections",
+        Need::Iterations(_) => "more_collections",
+        Need::Collection => "full_collections",
         Need::Recorder => "recorder",
         Need::Idle => "idle",
         Need::Sensitivity { .. } => "sensitivity",
-        Need::OwnTools => "own-tools",
+        Need::OwnTools => "own_tools",
     }
 }
 

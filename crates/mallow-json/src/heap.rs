@@ -1,5 +1,6 @@
 //! The documents of `mallow heap --json`, described by `docs/schema/heap.json`.
 
+use crate::spelling::spelled;
 use mallow_view::heap::{
     ClassReport, Explanation, FieldRow, GroupRow, HeapDiff, HeapGrowth, HeapOutcome, HeapReport, HeldRow,
     HistogramReport, Identity, LimitKind, NewObjects, ObjectReport, ObjectRow, Part, Sum,
@@ -9,9 +10,9 @@ use serde_json::{Value, json};
 /// The whole heap.
 pub fn report(report: &HeapReport) -> Value {
     json!({
-        "schema": "mallow.heap/1",
+        "schema": "mallow.heap/2",
         "file": report.file,
-        "format": report.format,
+        "format": spelled(report.format.word),
         "is_partial": report.is_partial,
         "objects": report.all.objects,
         "bytes": report.all.bytes,
@@ -42,9 +43,9 @@ pub fn report(report: &HeapReport) -> Value {
 /// The classes of a heap.
 pub fn histogram(report: &HistogramReport) -> Value {
     json!({
-        "schema": "mallow.heap-histogram/1",
+        "schema": "mallow.heap-histogram/2",
         "file": report.file,
-        "format": report.format,
+        "format": spelled(report.format.word),
         "objects": report.all.objects,
         "bytes": report.all.bytes,
         "classes": report.classes.iter().map(|row| {
@@ -94,12 +95,12 @@ pub fn class(report: &ClassReport) -> Value {
 /// What changed, and who holds what grew if that was asked for.
 pub fn diff(files: &[String], diff: &HeapDiff, held: Option<&[HeldRow]>) -> Value {
     json!({
-        "schema": "mallow.heap-diff/1",
+        "schema": "mallow.heap-diff/2",
         "files": files,
         "identity": match diff.identity {
             Identity::Number => "number",
-            Identity::AddressAndGeneration => "address-class-generation",
-            Identity::Address => "address-class",
+            Identity::AddressAndGeneration => "address_class_generation",
+            Identity::Address => "address_class",
             Identity::Classes => "classes",
         },
         "is_complete": diff.is_complete,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::schema_tests::assert_fits;
+use mallow_view::Origin;
 use mallow_view::heap::{ClassSeries, GenerationRow, Grown, HeapLimit, HeldGrowth, ObjectId, StringRow};
 
 fn schema() -> Value {
@@ -56,7 +57,7 @@ fn heap() -> HeapReport {
     let group = |kind: &str| vec![GroupRow { name: "Session".into(), kind: kind.into(), sum: SUM }];
     HeapReport {
         file: "dump.json".into(),
-        format: "Ruby heap dump".into(),
+        format: Origin { word: "ruby-heap", name: "Ruby heap dump", is_trace: false },
         all: SUM,
         unreachable: Sum::default(),
         is_partial: false,

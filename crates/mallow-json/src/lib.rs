@@ -21,5 +21,6 @@ pub mod report;
 #[cfg(test)]
 mod schema_tests;
 pub mod soak;
+mod spelling;
 pub mod stat;
 pub mod version;

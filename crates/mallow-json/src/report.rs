@@ -4,6 +4,7 @@
 
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
+use crate::spelling::spelled;
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
     FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, SiteRow, Sites, SortKey, Subject,
@@ -11,12 +12,13 @@ use mallow_view::{
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 
 /// `mallow report --json`.
 #[derive(Serialize)]
 pub struct ReportJson<'a> {
     schema: &'static str,
-    format: &'static str,
+    format: Cow<'static, str>,
     command: &'a [String],
     counting_version: u32,
     time_unit: &'static str,
@@ -154,7 +156,7 @@ struct SiteJson<'s, 'a> {
 #[derive(Serialize)]
 struct TreeJson<'a> {
     direction: &'static str,
-    sort: &'static str,
+    sort: Cow<'static, str>,
     /// A part of the whole, 0 to 1.
     threshold: f64,
     root: RootJson<'a>,
@@ -181,8 +183,8 @@ impl<'a> ReportJson<'a> {
         let mut sites = Sites::of(profile, FrameVisibility::All, &view.filter);
         sites.sort(view.layout.key().unwrap_or(SortKey::Measure(Measure::Bytes)));
         Self {
-            schema: "mallow.report/1",
-            format: subject.origin.word,
+            schema: "mallow.report/2",
+            format: spelled(subject.origin.word),
             command: &recording.command,
             counting_version: recording.counting_version,
             time_unit: match recording.time_unit {
@@ -230,7 +232,7 @@ impl<'a> TreeJson<'a> {
         let node = tree(&sites, &view.tree_options(asked));
         Self {
             direction: asked.direction.word(),
-            sort: asked.key.word(),
+            sort: spelled(asked.key.word()),
             threshold: f64::from(asked.threshold_ppm) / 1e6,
             root: RootJson { of, node },
         }

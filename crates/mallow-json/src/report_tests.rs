@@ -55,7 +55,7 @@ fn the_checker_finds_what_is_wrong() {
     let schema = schema(include_str!("../../../docs/schema/report.json"));
     let good = report(&sample::leaky_c(), &Filter::default(), usize::MAX);
     for (pointer, bad) in [
-        ("/schema", json!("mallow.report/2")),
+        ("/schema", json!("mallow.report/3")),
         ("/totals/bytes", json!("many")),
         ("/sites/0/size_average", json!("336")),
         ("/time_unit", json!("hours")),

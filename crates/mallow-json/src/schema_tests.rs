@@ -91,6 +91,41 @@ const SCHEMAS: [(&str, &str); 13] = [
     ("version", include_str!("../../../docs/schema/version.json")),
 ];
 
+/// The spelling that every enumeration of every document has.
+#[test]
+fn values_and_keys_are_lower_case_with_underscores() {
+    let is_plain = |word: &str| {
+        word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+    };
+    fn each(value: &Value, path: &str, visit: &mut dyn FnMut(&str, &str, &Value)) {
+        for (key, part) in value.as_object().into_iter().flatten() {
+            visit(path, key, part);
+            each(part, &format!("{path}/{key}"), visit);
+        }
+        for (at, part) in value.as_array().into_iter().flatten().enumerate() {
+            each(part, &format!("{path}/{at}"), visit);
+        }
+    }
+    let mut others = Vec::new();
+    for (stem, text) in SCHEMAS {
+        let schema: Value = serde_json::from_str(text).unwrap();
+        each(&schema, stem, &mut |path, key, value| {
+            // The names of schemas are no enumerations.
+            let is_name = path.ends_with("/properties/schema");
+            let words: Vec<&str> = match key {
+                "const" if !is_name => value.as_str().into_iter().collect(),
+                "enum" => value.as_array().into_iter().flatten().filter_map(Value::as_str).collect(),
+                "properties" => value.as_object().into_iter().flatten().map(|(key, _)| &**key).collect(),
+                _ => Vec::new(),
+            };
+            let wrong = words.into_iter().filter(|word| !is_plain(word));
+            others.extend(wrong.map(|word| format!("{path}: {word}")));
+        });
+    }
+    // What is set by hand is named as its flag.
+    assert_eq!(others, ["mallow-toml/properties/defaults: debug-path"]);
+}
+
 /// Each schema has a name of its own, by which editors and validators keep it, and none forbids what a later version adds.
 #[test]
 fn schemas_have_names_and_are_open() {

@@ -1,4 +1,4 @@
-//! The JSON document of a soak, `mallow.soak/2`, described by `docs/schema/soak.json`.
+//! The JSON document of a soak, `mallow.soak/3`, described by `docs/schema/soak.json`.
 //!
 //! Only samples are serialised as they are: their form is a promise already, made by the lines of `--samples`.
 
@@ -7,6 +7,7 @@ mod earlier;
 pub use earlier::{EarlierError, earlier};
 
 use crate::parts::FrameJson;
+use crate::spelling::spelled;
 use mallow_base::mirror;
 use mallow_evidence::{Comparison, MappingGrowth, Sample, Series, SoakReport};
 use mallow_growth::{Basis, Fault, Finding, Plateau, Shape};
@@ -18,16 +19,17 @@ use mallow_view::soak::{
     is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// The name and version of the document.
-pub const SCHEMA: &str = "mallow.soak/2";
+pub const SCHEMA: &str = "mallow.soak/3";
 
 /// The document.
 #[derive(Serialize)]
 pub struct SoakJson<'a> {
     schema: &'static str,
-    verdict: &'static str,
+    verdict: Cow<'static, str>,
     sentence: String,
     exit_code: u8,
     command: &'a [String],
@@ -221,7 +223,7 @@ impl<'a> SoakJson<'a> {
         let idle = conclusion.idle_per_hour.map(|(value, low, high)| IntervalJson { value, low, high });
         SoakJson {
             schema: SCHEMA,
-            verdict: conclusion.verdict.word(),
+            verdict: spelled(conclusion.verdict.word()),
             sentence: sentence::verdict(report),
             exit_code: outcome(report, fail_on).exit_code(),
             command: &report.command,

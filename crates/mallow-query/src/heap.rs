@@ -7,6 +7,7 @@ use mallow_heapsnap::{
     Dominated, DominatorTree, Generation, Graph, Group, Growth, HeapDiff, HeapGrowth, ObjectId, Paths,
     Snapshot, Totals,
 };
+use mallow_view::Origin;
 use mallow_view::heap::{
     self, ClassReport, GenerationRow, Generations, HeapLimit, HeapOutcome, HeapReport, HeldRow,
     HistogramReport, ManagedMemory, ObjectReport, Order,
@@ -50,7 +51,11 @@ pub fn growth(paths: &[PathBuf], mut warn: impl FnMut(&Path, &[String])) -> Resu
 /// It cannot be read, or is no snapshot of a heap.
 pub fn histogram(path: &Path, order: Order) -> Result<HistogramReport, Failure> {
     let (format, histogram) = mallow_formats::open_histogram(path).map_err(|error| refused(path, &error))?;
-    Ok(heap::histogram_report(&path.display().to_string(), format.name(), &histogram, order))
+    Ok(heap::histogram_report(&path.display().to_string(), origin(format), &histogram, order))
+}
+
+fn origin(format: Format) -> Origin {
+    Origin { word: format.word(), name: format.name(), is_trace: false }
 }
 
 impl HeapObjects {
@@ -125,7 +130,7 @@ impl HeapFile {
         let file = self.objects.path.display().to_string();
         heap::heap_report(
             &file,
-            self.objects.format.name(),
+            origin(self.objects.format),
             &self.objects.snapshot,
             self.tree(),
             &totals,

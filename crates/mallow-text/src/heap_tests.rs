@@ -4,6 +4,7 @@ use super::*;
 use crate::Style;
 use insta::assert_snapshot;
 use mallow_base::Frame;
+use mallow_view::Origin;
 use mallow_view::heap::{
     ClassChange, ClassReport, ClassSeries, Explanation, FieldRow, GenerationRow, Generations, GroupRow,
     Grown, HeapDiff, HeapGrowth, HeapLimit, HeapOutcome, HeapReport, HeldGrowth, HeldRow, HistogramReport,
@@ -28,7 +29,7 @@ fn object_row(id: &str, label: &str, bytes: u64, retained: Option<u64>) -> Objec
 fn heap() -> HeapReport {
     HeapReport {
         file: "tmp/after an hour.json".into(),
-        format: "Ruby heap dump".into(),
+        format: Origin { word: "ruby-heap", name: "Ruby heap dump", is_trace: false },
         all: sum(8_017_167, 1200 * MIB, 1199 * MIB),
         unreachable: sum(1200, MIB, 0),
         is_partial: false,

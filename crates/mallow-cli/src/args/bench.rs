@@ -81,7 +81,7 @@ pub(crate) struct LowBench {
     /// Write the times as comma-separated values, in seconds
     #[arg(long, value_name = "FILE")]
     pub(crate) export_csv: Option<PathBuf>,
-    /// Write everything as JSON (schema mallow.bench/1, with hyperfine's keys)
+    /// Write everything as JSON (schema mallow.bench/2, with hyperfine's keys)
     #[arg(long, value_name = "FILE")]
     pub(crate) export_json: Option<PathBuf>,
     /// Write a table of times as Markdown
@@ -135,7 +135,7 @@ pub(crate) struct LowBench {
     /// End with exit code 1 if a limit is exceeded, such as 'wall>+3%', 'allocations>+0' or 'peak-rss>64MiB'
     #[arg(long, value_name = "LIMIT")]
     pub(crate) fail_on: Vec<Limit<Metric>>,
-    /// Print JSON (schema mallow.bench/1, with hyperfine's keys)
+    /// Print JSON (schema mallow.bench/2, with hyperfine's keys)
     #[arg(long)]
     pub(crate) json: bool,
     /// Print Markdown for a comment on a change

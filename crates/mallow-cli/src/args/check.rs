@@ -107,7 +107,7 @@ pub(crate) struct LowOutputs {
     /// What to write
     #[arg(short, long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowFormat,
-    /// Print JSON (schema mallow.check/1): the same as --format json
+    /// Print JSON (schema mallow.check/2): the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
     /// Write the result to FILE instead of stdout

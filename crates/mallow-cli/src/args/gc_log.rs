@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// `mallow gc-log`.
 #[derive(Debug, PartialEq, Eq, Args)]
-#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.gc-log/2): the same as --format json")))]
+#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.gc-log/3): the same as --format json")))]
 #[command(mut_arg("force", |flag| flag.help("Overwrite OUT and the drawing if they exist")))]
 pub(crate) struct LowGcLog {
     /// A log of Ruby's gc_tracer gem

@@ -14,7 +14,7 @@ const DEPTH_MAX: u64 = 60;
 
 /// `mallow report`.
 #[derive(Debug, Args)]
-#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.report/1): the same as --format json")))]
+#[command(mut_arg("json", |flag| flag.help("Print JSON (schema mallow.report/2): the same as --format json")))]
 pub(crate) struct LowReport {
     /// The trace that `mallow record` wrote, or another tool's profile (the newest profile in this folder)
     #[arg(value_name = "FILE")]

@@ -233,7 +233,7 @@ pub(crate) struct LowSoakOutputs {
     /// The form of the report
     #[arg(short, long, value_name = "FORMAT", default_value = "text", conflicts_with = "json")]
     pub(crate) format: LowSoakFormat,
-    /// Print JSON (schema mallow.soak/2): the same as --format json
+    /// Print JSON (schema mallow.soak/3): the same as --format json
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -2,6 +2,7 @@
 
 use super::ReportFile;
 use crate::schema_tests::assert_fits;
+use crate::spelling::spelled;
 use mallow_gate::result::CheckResult;
 use mallow_samples::check as sample;
 use serde_json::{Value, json};
@@ -25,14 +26,15 @@ fn it_has_the_published_shape() {
 #[test]
 fn it_is_the_result() {
     let document = document(&sample::check());
-    assert_eq!(document["schema"], json!("mallow.check/1"));
+    assert_eq!(document["schema"], json!("mallow.check/2"));
     let outcomes: Vec<&str> = document["tests"]
         .as_array()
         .into_iter()
         .flatten()
         .map(|test| test["outcome"].as_str().unwrap_or(""))
         .collect();
-    let expected: Vec<&str> = sample::check().tests.iter().map(|test| test.outcome.word()).collect();
+    let check = sample::check();
+    let expected: Vec<_> = check.tests.iter().map(|test| spelled(test.outcome.word())).collect();
     assert_eq!(outcomes, expected);
     assert_eq!(document["update_command"], json!("mallow check gate --update"));
 }

@@ -2,6 +2,7 @@
 
 use super::frames::Table;
 use super::*;
+use crate::spelling::spelled;
 use mallow_gate::measurement::{Environment, Measurement, Site, judged_run};
 use mallow_gate::result::{CheckResult, Conclusion, TestResult, Window};
 
@@ -31,7 +32,7 @@ fn test_json<'a>(test: &'a TestResult, table: &mut Table<'a>) -> TestJson {
     };
     TestJson {
         name: test.name.clone(),
-        outcome: test.outcome.word().to_owned(),
+        outcome: spelled(test.outcome.word()).into_owned(),
         sentences: test.sentences.clone(),
         duration_us: test.duration_us,
         conclusions: test.conclusions.iter().map(ConclusionJson::from).collect(),

@@ -1,6 +1,7 @@
 //! A report read back. The file may come from anywhere.
 
 use super::*;
+use crate::spelling::is_word;
 use mallow_base::Frame;
 use mallow_gate::json_error::placed;
 use mallow_gate::measurement::{Environment, Measurement, Metric, Metrics, Run, Site};
@@ -21,7 +22,7 @@ impl ReportFile {
         };
         let head: Head = serde_json::from_str(text).map_err(|error| wrong(placed(&error)))?;
         match head.schema.as_deref() {
-            Some(SCHEMA) => serde_json::from_str(text).map_err(|error| wrong(placed(&error))),
+            Some(SCHEMA | BEFORE) => serde_json::from_str(text).map_err(|error| wrong(placed(&error))),
             Some(other) => Err(wrong(format!("its schema is {other:?}, and this mallow reads {SCHEMA:?}"))),
             None => Err(wrong(format!("it does not say `\"schema\": \"{SCHEMA}\"`"))),
         }
@@ -50,7 +51,10 @@ struct Reader {
 
 impl Reader {
     fn test(&mut self, test: &TestJson) -> Result<TestResult, String> {
-        let outcome = Outcome::of_word(&test.outcome)
+        let is_it = |outcome: &Outcome| is_word(&test.outcome, outcome.word());
+        let outcome = Outcome::ALL
+            .into_iter()
+            .find(is_it)
             .ok_or_else(|| format!("the outcome {:?} of {} is unknown", test.outcome, test.name))?;
         let measurement = test
             .measurement

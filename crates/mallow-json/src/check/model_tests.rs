@@ -69,6 +69,17 @@ fn a_report_comes_back() {
 }
 
 #[test]
+fn a_report_of_the_version_before_is_read() {
+    let mut document: Value = serde_json::from_str(&text(&sample())).expect("it is JSON");
+    document["schema"] = json!("mallow.check/1");
+    for test in document["tests"].as_array_mut().into_iter().flatten() {
+        test["outcome"] = json!(test["outcome"].as_str().unwrap_or_default().to_ascii_uppercase());
+    }
+    let read = ReportFile::from_text(&document.to_string(), "report.json").and_then(|file| file.to_result());
+    assert_eq!(read, Ok(thinned(sample())));
+}
+
+#[test]
 fn a_baseline_of_a_report_is_that_of_the_check() {
     let check = sample();
     let read = ReportFile::from(&check).to_result().expect("it can be used");
@@ -123,15 +134,15 @@ fn damaged_reports_are_a_sentence() {
         ),
         (
             "{}",
-            "r.json is not a report of `mallow check --json`: it does not say `\"schema\": \"mallow.check/1\"`.",
+            "r.json is not a report of `mallow check --json`: it does not say `\"schema\": \"mallow.check/2\"`.",
         ),
         (
             "{\"schema\":\"mallow.diff/1\"}",
             "r.json is not a report of `mallow check --json`: its schema is \"mallow.diff/1\", and this mallow reads \
-             \"mallow.check/1\".",
+             \"mallow.check/2\".",
         ),
         (
-            "{\"schema\":\"mallow.check/1\"}",
+            "{\"schema\":\"mallow.check/2\"}",
             "r.json is not a report of `mallow check --json`: missing field `environment` (line 1, column 27).",
         ),
     ];
@@ -180,7 +191,7 @@ fn the_schema_refuses_what_is_not_that_shape() {
     let schema = schema();
     let document = serde_json::to_value(ReportFile::from(&sample())).expect("it can be written");
     let changes = [
-        ("/schema", json!("mallow.check/2")),
+        ("/schema", json!("mallow.check/3")),
         ("/tests/0/outcome", json!("FINE")),
         ("/tests/0/measurement/runs/0/figures/bytes", json!(-1)),
         ("/tests/0/judgements/0/standing", json!("over")),

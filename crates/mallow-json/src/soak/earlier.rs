@@ -1,12 +1,13 @@
 //! An earlier soak, read back from the document that `--json` printed.
 
 use super::{MetricsJson, SCHEMA};
+use crate::spelling::is_word;
 use mallow_growth::Verdict;
 use mallow_view::soak::Side;
 use serde::Deserialize;
 
-/// The version before, which differs in how verdicts are spelled.
-const BEFORE: &str = "mallow.soak/1";
+/// The versions before, which differ in how verdicts are spelled.
+const BEFORE: [&str; 2] = ["mallow.soak/1", "mallow.soak/2"];
 
 /// The part of the document that counts.
 #[derive(Deserialize)]
@@ -29,13 +30,13 @@ pub struct EarlierError(String);
 pub fn earlier(text: &str, name: &str) -> Result<Side, EarlierError> {
     let document: Document = serde_json::from_str(text)
         .map_err(|error| EarlierError(format!("{name} is not what `mallow soak --json` prints: {error}.")))?;
-    if ![SCHEMA, BEFORE].contains(&document.schema.as_str()) {
+    if document.schema != SCHEMA && !BEFORE.contains(&document.schema.as_str()) {
         return Err(EarlierError(format!(
             "{name} has the schema {}; {SCHEMA} was expected.",
             document.schema
         )));
     }
-    if document.verdict.eq_ignore_ascii_case(Verdict::Invalid.word()) {
+    if is_word(&document.verdict, Verdict::Invalid.word()) {
         return Err(EarlierError(format!(
             "{name} is of a soak that proves nothing (INVALID); make another one."
         )));
@@ -59,7 +60,7 @@ mod tests {
         let report = sample::leaking();
         let text = serde_json::to_string(&SoakJson::of(&Page::of(&report))).unwrap_or_default();
         assert_eq!(read_text(&text), Ok(Side::of(&report)));
-        let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"LEAKING\"", "\"leaking\"");
+        let before = text.replace("mallow.soak/3", "mallow.soak/2").replace("\"leaking\"", "\"LEAKING\"");
         assert_eq!(read_text(&before), Ok(Side::of(&report)), "the version before");
     }
 
@@ -68,12 +69,12 @@ mod tests {
         let invalid = sample::invalid();
         let text = serde_json::to_string(&SoakJson::of(&Page::of(&invalid))).unwrap_or_default();
         assert!(read_text(&text).is_err_and(|sentence| sentence.contains("INVALID")));
-        let before = text.replace("mallow.soak/2", "mallow.soak/1").replace("\"INVALID\"", "\"invalid\"");
+        let before = text.replace("mallow.soak/3", "mallow.soak/2").replace("\"invalid\"", "\"INVALID\"");
         assert!(read_text(&before).is_err_and(|sentence| sentence.contains("INVALID")));
-        let other = text.replace("mallow.soak/2", "mallow.soak/9");
+        let other = text.replace("mallow.soak/3", "mallow.soak/9");
         assert_eq!(
             read_text(&other),
-            Err("FILE has the schema mallow.soak/9; mallow.soak/2 was expected.".into())
+            Err("FILE has the schema mallow.soak/9; mallow.soak/3 was expected.".into())
         );
         assert!(
             read_text("{}")

@@ -11,7 +11,7 @@ const METRICS: usize = 30;
 
 /// Returns the report of a heap's classes; `rows` of them.
 pub fn histogram(report: &HistogramReport, rows: usize, style: Style) -> String {
-    let what = format!(" is a {} of {}", report.format, amount(&report.all));
+    let what = format!(" is a {} of {}", report.format.name, amount(&report.all));
     let left = style.width.saturating_sub(what.columns());
     let mut lines =
         vec![format!("{}{what}", style.bold(&cut_start(&printable(&report.file), left))), String::new()];

@@ -37,7 +37,7 @@ struct Page<'a> {
 impl Page<'_> {
     fn head(&self) -> Vec<String> {
         let report = self.report;
-        let what = format!(" is a {} of {}", report.format, amount(&report.all));
+        let what = format!(" is a {} of {}", report.format.name, amount(&report.all));
         let left = self.style.width.saturating_sub(what.columns());
         let mut lines =
             vec![format!("{}{what}", self.style.bold(&cut_start(&printable(&report.file), left)))];

@@ -1,6 +1,7 @@
 //! The classes of a heap with their own bytes alone.
 
 use super::report::{GroupRow, Order, ordered};
+use crate::report::Origin;
 use mallow_heapsnap::{Histogram, Sum};
 
 /// The classes of a heap.
@@ -8,8 +9,8 @@ use mallow_heapsnap::{Histogram, Sum};
 pub struct HistogramReport {
     /// The file.
     pub file: String,
-    /// The name of the file's format.
-    pub format: String,
+    /// The file's format.
+    pub format: Origin,
     /// All objects; nothing of what is retained.
     pub all: Sum,
     /// By class.
@@ -21,7 +22,7 @@ pub struct HistogramReport {
 }
 
 /// The rows of a histogram, all of them: classes without objects are none.
-pub fn histogram_report(file: &str, format: &str, histogram: &Histogram, order: Order) -> HistogramReport {
+pub fn histogram_report(file: &str, format: Origin, histogram: &Histogram, order: Order) -> HistogramReport {
     let row =
         |(kind, name, sum): (&str, &str, Sum)| GroupRow { name: name.to_owned(), kind: kind.to_owned(), sum };
     let classes: Vec<GroupRow> = histogram.classes().filter(|(_, _, sum)| sum.objects > 0).map(row).collect();
@@ -32,7 +33,7 @@ pub fn histogram_report(file: &str, format: &str, histogram: &Histogram, order: 
     }
     HistogramReport {
         file: file.to_owned(),
-        format: format.to_owned(),
+        format,
         all,
         classes: ordered(classes, order),
         warnings: histogram.warnings.clone(),

@@ -1,5 +1,6 @@
 //! The page of a whole heap.
 
+use crate::report::Origin;
 use mallow_heapsnap::{DominatorTree, Graph, Group, ObjectId, Runtime, Snapshot, Sum, Totals};
 
 /// By what rows are ordered, the most first.
@@ -86,8 +87,8 @@ pub type StringRow = mallow_heapsnap::DuplicateString;
 pub struct HeapReport {
     /// The file.
     pub file: String,
-    /// The name of the file's format.
-    pub format: String,
+    /// The file's format.
+    pub format: Origin,
     /// All objects, and what is reachable as their retained bytes.
     pub all: Sum,
     /// The unreachable objects.
@@ -125,7 +126,7 @@ pub struct HeapReport {
 /// Returns all rows of a heap; the front end shortens them.
 pub fn heap_report(
     file: &str,
-    format: &str,
+    format: Origin,
     snapshot: &Snapshot,
     tree: &DominatorTree,
     totals: &Totals,
@@ -158,7 +159,7 @@ pub fn heap_report(
     HeapReport {
         own_class: own_class(graph.runtime(), &classes),
         file: file.to_owned(),
-        format: format.to_owned(),
+        format,
         all: totals.all,
         unreachable: totals.unreachable,
         is_partial: snapshot.is_partial,

@@ -72,7 +72,8 @@ pub(crate) struct LowLoad {
     /// Request the paths of a server's access log, each as often as in the log
     #[arg(long, value_name = "FILE")]
     pub(crate) access_log: Option<PathBuf>,
-    /// Each connection sends the requests in FILE one after the other, with cookies and values of earlier responses
+    /// Each connection sends the requests in FILE one after the other, with cookies and values of earlier responses;
+    /// redirects are not followed: a step requests what they lead to
     #[arg(
         long,
         value_name = "FILE",

@@ -3,6 +3,7 @@
 use crate::run::{self, Exit, Finished};
 use crate::session::json;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -22,8 +23,10 @@ pub struct Mode {
     pub server: String,
     /// Which of its modes.
     pub name: String,
-    /// Its command, as on `mallow soak`'s command line.
+    /// Its command, as on `mallow soak`'s command line, where `{port}` stands for the port to listen at.
     pub command: Vec<String>,
+    /// Packages of PyPI that it needs: see [`install`].
+    pub packages: Vec<String>,
     /// What is asked for.
     pub path: String,
     /// How often in each iteration.
@@ -111,6 +114,20 @@ fn build_go(target: &Path) {
     }
 }
 
+/// Installs the packages that servers need, into the folder that their commands name.
+///
+/// # Panics
+/// When they cannot be fetched.
+pub fn install(target: &Path, packages: &BTreeSet<&String>) {
+    if packages.is_empty() {
+        return;
+    }
+    let venv = target.join("venv");
+    let _ = run::finish(run::command("/usr/bin/python3").args(["-m", "venv"]).arg(&venv)).well();
+    let mut pip = run::command(venv.join("bin/pip"));
+    let _ = run::finish(pip.args(["install", "--quiet"]).args(packages)).well();
+}
+
 /// A server and mode of all; the compiled ones are built once, below the tests' own folder.
 ///
 /// # Panics
@@ -146,6 +163,7 @@ impl Mode {
                 .replace("{rust}", &target.join("release").to_string_lossy())
                 .replace("{c}", &target.join("c").to_string_lossy())
                 .replace("{go}", &target.join("go").to_string_lossy())
+                .replace("{venv}", &target.join("venv").to_string_lossy())
                 .replace("{java}", &target.join("java").to_string_lossy())
                 .replace("{soak}", &sources().to_string_lossy())
         };
@@ -156,6 +174,7 @@ impl Mode {
             server: server["name"].as_str().expect("a server has a name").to_owned(),
             name: name.to_owned(),
             command: words(&server["command"]),
+            packages: words(&server["packages"]),
             path: server["path"].as_str().unwrap_or("/").to_owned(),
             requests: server["requests"].as_u64().unwrap_or(1000),
             verdicts: words(&mode["verdicts"]),
@@ -173,7 +192,8 @@ impl Mode {
         let port = free_port();
         let mut mallow = run::mallow();
         mallow.args(["soak", "--json", "--url"]).arg(format!("http://127.0.0.1:{port}{}", self.path));
-        mallow.args(more).arg("--").args(&self.command).env("PORT", port.to_string());
+        let command = self.command.iter().map(|word| word.replace("{port}", &port.to_string()));
+        mallow.args(more).arg("--").args(command).env("PORT", port.to_string());
         run::finish(&mut mallow)
     }
 

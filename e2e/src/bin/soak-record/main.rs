@@ -6,7 +6,7 @@
 
 mod price;
 
-use e2e::soak::{Mode, Said, modes};
+use e2e::soak::{Mode, Said, install, modes};
 use price::Pair;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -68,6 +68,7 @@ fn main() -> ExitCode {
     };
     let target = std::path::absolute(&plan.target).expect("the current folder is known");
     let modes: Vec<Mode> = modes(&target).into_iter().filter(|mode| plan.has(mode)).collect();
+    install(&target, &modes.iter().flat_map(|mode| &mode.packages).collect());
     let priced = modes.iter().filter(|mode| price::is_priced(mode));
     let costs: Vec<(&Mode, Vec<Pair>)> = priced.map(|mode| (mode, price::pairs(mode, plan.pairs))).collect();
     let began = Instant::now();

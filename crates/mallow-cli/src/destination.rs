@@ -5,6 +5,7 @@ use mallow_query::Failure;
 use mallow_text::Style;
 use serde::Serialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
@@ -66,17 +67,27 @@ impl Destination {
         })
     }
 
-    /// Writes a document as lines: first everything except its lists of objects, then each element of these, under its list's name.
-    pub(crate) fn ndjson(&self, document: &impl Serialize) -> Result<(), Failure> {
+    /// Writes a document as lines: first everything except its lists of objects, then each element of these, under its list's name. The longest list
+    /// comes apart, one by one, because it need not fit into memory.
+    pub(crate) fn ndjson<T: Serialize>(
+        &self,
+        document: &impl Serialize,
+        longest: &str,
+        elements: impl Iterator<Item = T>,
+    ) -> Result<(), Failure> {
         let mut document = serde_json::to_value(document)?;
         let is_long = |value: &Value| {
             value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_object))
         };
+        let mut elements = elements.peekable();
         let mut lists = Vec::new();
         if let Some(keys) = document.as_object_mut() {
             let long: Vec<String> =
                 keys.iter().filter(|(_, value)| is_long(value)).map(|(key, _)| key.clone()).collect();
             lists.extend(long.into_iter().filter_map(|key| keys.remove_entry(&key)));
+            if elements.peek().is_some() {
+                keys.remove(longest);
+            }
         }
         self.write(|out| {
             writeln!(out, "{document}")?;
@@ -84,6 +95,10 @@ impl Destination {
                 for element in list.as_array().into_iter().flatten() {
                     writeln!(out, "{}", json!({ key.as_str(): element }))?;
                 }
+            }
+            for element in elements {
+                serde_json::to_writer(&mut *out, &BTreeMap::from([(longest, element)]))?;
+                writeln!(out)?;
             }
             Ok(())
         })

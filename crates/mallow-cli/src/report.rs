@@ -8,6 +8,7 @@ pub(crate) use request::ReportCommand;
 use crate::args::ReportForm;
 use crate::destination::Destination;
 use crate::{exit_code, opening, output};
+use mallow_base::grouped;
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;
 use mallow_query::{AnyFile, Detail, Failure, Report, ReportRequest, choose, with_source};
@@ -18,12 +19,15 @@ use mallow_view::{Measure, annotated};
 /// The number of slices of a time line in JSON.
 const JSON_SLICES: usize = 100;
 
+/// Frames of a document whose size nobody minds: some 40 MB.
+const FRAMES_FEW: u64 = 250_000;
+
 /// Shows a profile.
 pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     let request = &command.heap;
     let mut file = opening::profile(&request.file, request.attribution)?;
     if let AnyFile::Cpu(file) = file {
-        return cpu::run(&command.cpu, *file, &command.output);
+        return cpu::run(&command.cpu, command.compact, *file, &command.output);
     }
     file.keep(request.process.as_ref())?;
     let AnyFile::Heap(file) = file else { return Ok(exit_code::FINE) };
@@ -43,10 +47,17 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
     let output = &command.output;
     match request.detail {
         Detail::Page => output.page(&text(request, &report, output.style())?)?,
-        Detail::Document if command.cpu.form == ReportForm::Ndjson => {
-            output.ndjson(&json(request, &report)?)?
+        Detail::Document => {
+            let mut document = json(command, &report)?;
+            say_if_huge(document.report.frames_written());
+            match command.cpu.form {
+                ReportForm::Ndjson => {
+                    let sites = document.report.take_sites();
+                    output.ndjson(&document, "sites", sites.each())?;
+                }
+                _ => output.json(&document)?,
+            }
         }
-        Detail::Document => output.json(&json(request, &report)?)?,
     }
     Ok(exit_code::FINE)
 }
@@ -76,7 +87,18 @@ fn text(request: &ReportRequest, report: &Report<'_>, style: Style) -> Result<St
     Ok(text)
 }
 
-fn json<'a>(request: &ReportRequest, report: &'a Report<'_>) -> Result<WithEvents<'a>, Failure> {
+/// Says how a document becomes smaller in which stacks repeat frames many times, as those of scripts do.
+fn say_if_huge(frames: u64) {
+    if frames > FRAMES_FEW {
+        output::inform(&format!(
+            "note: the stacks of this document repeat their frames, {} in all; --compact writes each frame once.",
+            grouped(frames)
+        ));
+    }
+}
+
+fn json<'a>(command: &ReportCommand, report: &'a Report<'_>) -> Result<WithEvents<'a>, Failure> {
+    let request = &command.heap;
     let document = &report.document;
     let limit = request.options.limit.unwrap_or(usize::MAX);
     let events = match &report.leaks {
@@ -84,6 +106,7 @@ fn json<'a>(request: &ReportRequest, report: &'a Report<'_>) -> Result<WithEvent
         Some(leaks) => EventsJson::of_leaks(&document.profile, leaks, limit),
         None => EventsJson::default(),
     };
-    let report = ReportJson::of(&report.subject(), &request.options, document.complete, &document.warnings);
+    let (complete, warnings) = (document.complete, &document.warnings);
+    let report = ReportJson::of(&report.subject(), &request.options, command.compact, complete, warnings);
     Ok(WithEvents { report, events })
 }

@@ -1,5 +1,6 @@
 //! The JSON document of `mallow report` of a profile of a processor's time, described by `docs/schema/cpu.json`.
 
+use crate::frame_table::FrameTable;
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::FrameJson;
 use crate::spelling::spelled;
@@ -38,6 +39,9 @@ pub struct CpuJson<'a> {
     functions: Option<Vec<FunctionJson<'a, MetricsJson>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     peek: Option<Vec<PeekJson<'a, MetricsJson>>>,
+    /// Only in a compact document: what the stacks are made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<FrameTable<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stacks: Option<Vec<StackJson<'a>>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,7 +95,11 @@ struct ProcessJson<'a> {
 #[derive(Serialize)]
 struct StackJson<'a> {
     totals: MetricsJson,
-    frames: Vec<FrameJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<Vec<FrameJson<'a>>>,
+    /// In a compact document: the frames' numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stack: Option<Vec<u32>>,
 }
 
 #[derive(Serialize)]
@@ -155,10 +163,11 @@ impl Available<'_> {
 }
 
 impl<'a> CpuJson<'a> {
-    /// The document: everything, unless a limit was asked for.
+    /// The document: everything, unless a limit was asked for. In a compact one each frame of stacks is written once.
     pub fn of(
         profile: &'a CpuProfile,
         options: &CpuOptions,
+        compact: bool,
         file: &Path,
         format: &'static str,
         warnings: &'a [String],
@@ -200,6 +209,7 @@ impl<'a> CpuJson<'a> {
             }),
             functions: None,
             peek: None,
+            frames: None,
             stacks: None,
             tree: None,
             threads: None,
@@ -212,7 +222,10 @@ impl<'a> CpuJson<'a> {
                 document.peek = Some(peeks.iter().map(peek).collect());
             }
             CpuLayout::Functions(order) => document.functions = Some(of_functions(order)),
-            CpuLayout::Stacks => document.stacks = Some(of_stacks(profile, options, limit)),
+            CpuLayout::Stacks => {
+                let (frames, stacks) = of_stacks(profile, options, compact, limit);
+                (document.frames, document.stacks) = (frames, Some(stacks));
+            }
             CpuLayout::Tree { direction, threshold_ppm, depth } => {
                 let sites = Sites::of(profile, options.shown, &options.filter);
                 let (limit, shown) = (limit, options.shown);
@@ -232,18 +245,25 @@ impl<'a> CpuJson<'a> {
     }
 }
 
-fn of_stacks<'a>(profile: &'a CpuProfile, options: &CpuOptions, limit: usize) -> Vec<StackJson<'a>> {
+fn of_stacks<'a>(
+    profile: &'a CpuProfile,
+    options: &CpuOptions,
+    compact: bool,
+    limit: usize,
+) -> (Option<FrameTable<'a>>, Vec<StackJson<'a>>) {
     let mut sites = Sites::of(profile, options.shown, &options.filter);
     sites.sort(options.by);
-    let concerned = sites.rows.iter().filter(|row| options.by.of_site(&row.totals) > 0);
-    let stack = |row| {
-        let row: &mallow_view::SiteRow<CpuTotals> = row;
-        StackJson {
-            totals: Available(profile).metrics(&row.totals),
-            frames: sites.frames(row).map(FrameJson::from).collect(),
-        }
+    sites.rows.retain(|row| options.by.of_site(&row.totals) > 0);
+    sites.rows.truncate(limit);
+    let stacks = sites.rows.iter().map(|row| row.stack);
+    let table = compact.then(|| FrameTable::of(&profile.stacks, stacks));
+    let stack = |row: &mallow_view::SiteRow<CpuTotals>| StackJson {
+        totals: Available(profile).metrics(&row.totals),
+        frames: table.is_none().then(|| sites.frames(row).map(FrameJson::from).collect()),
+        stack: table.as_ref().map(|table| table.stack(row.stack).skip(row.folded).collect()),
     };
-    concerned.take(limit).map(stack).collect()
+    let rows = sites.rows.iter().map(stack).collect();
+    (table, rows)
 }
 
 fn of_threads(profile: &CpuProfile, by: CpuMetric, limit: usize) -> Vec<ThreadJson<'_>> {

@@ -11,6 +11,10 @@ fn document(layout: CpuLayout) -> Value {
 }
 
 fn of(profile: &CpuProfile, layout: CpuLayout, by: CpuMetric) -> Value {
+    either(profile, layout, by, false)
+}
+
+fn either(profile: &CpuProfile, layout: CpuLayout, by: CpuMetric, compact: bool) -> Value {
     let options = CpuOptions {
         layout,
         by,
@@ -19,7 +23,7 @@ fn of(profile: &CpuProfile, layout: CpuLayout, by: CpuMetric) -> Value {
         filter: Filter::default(),
         part: None,
     };
-    serde_json::to_value(CpuJson::of(profile, &options, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
+    serde_json::to_value(CpuJson::of(profile, &options, compact, Path::new("a.pb.gz"), "pprof", &[])).unwrap()
 }
 
 #[test]
@@ -63,4 +67,19 @@ fn functions_have_what_is_theirs_and_their_callees() {
     assert_eq!(parse["self"]["time_ns"], json!(10_030_090));
     assert_eq!(parse["self"]["events"], Value::Null);
     assert_eq!(document["quality"]["truncated"], json!(5));
+}
+
+#[test]
+fn compact_stacks_are_the_same_stacks() {
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/cpu.json")).unwrap();
+    let plain = document(CpuLayout::Stacks);
+    let mut compact = either(&rows(), CpuLayout::Stacks, CpuMetric::Time, true);
+    assert_fits(&compact, &schema);
+    let frames = compact.as_object_mut().unwrap().remove("frames").unwrap();
+    for stack in compact["stacks"].as_array_mut().unwrap() {
+        let numbers = stack.as_object_mut().unwrap().remove("stack").unwrap();
+        let frame = |number: &Value| frames[number.as_u64().unwrap() as usize].clone();
+        stack["frames"] = numbers.as_array().unwrap().iter().map(frame).collect();
+    }
+    assert_eq!(compact, plain);
 }

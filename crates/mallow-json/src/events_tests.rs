@@ -46,7 +46,7 @@ fn json_has_the_published_shape() {
             leaks: None,
             part: None,
         };
-        let report = ReportJson::of(&subject, &options(Layout::Tables), true, &[]);
+        let report = ReportJson::of(&subject, &options(Layout::Tables), false, true, &[]);
         let plain = serde_json::to_value(&report).unwrap();
         let document = serde_json::to_value(WithEvents { report, events }).unwrap();
         assert_fits(&document, &schema);

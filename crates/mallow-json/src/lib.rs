@@ -13,6 +13,7 @@ pub mod config;
 pub mod cpu;
 pub mod diff;
 pub mod events;
+mod frame_table;
 pub mod functions;
 pub mod gc_log;
 pub mod heap;

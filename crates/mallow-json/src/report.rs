@@ -2,16 +2,20 @@
 //!
 //! Metrics that the profile's source could not tell are null. Times are in the unit that `time_unit` names.
 
+mod sites;
+
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use crate::spelling::spelled;
 use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
-    FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, SiteRow, Sites, SortKey, Subject,
+    FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, Sites, SortKey, Subject,
     TreeLayout, TreeNode, Under, functions, peek, rate_units, tree,
 };
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+pub use sites::SitesJson;
+use sites::{FramesJson, RestOfSitesJson};
 use std::borrow::Cow;
 
 /// `mallow report --json`.
@@ -39,7 +43,13 @@ pub struct ReportJson<'a> {
     selected: Option<MetricsJson>,
     suppressed: SuppressedJson<'a>,
     processes: Vec<ProcessJson<'a>>,
+    /// Only in a compact document: what the sites' stacks are made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<FramesJson<'a>>,
     sites: SitesJson<'a>,
+    /// Only with `--top`: the sites beyond.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rest: Option<RestOfSitesJson>,
     /// Only with `--tree`.
     #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<TreeJson<'a>>,
@@ -139,20 +149,6 @@ struct PatternJson<'a> {
     leaked_blocks: u64,
 }
 
-struct SitesJson<'a> {
-    of: Metrics<'a>,
-    sites: Sites<'a>,
-    limit: usize,
-}
-
-#[derive(Serialize)]
-struct SiteJson<'s, 'a> {
-    #[serde(flatten)]
-    metrics: MetricsJson,
-    #[serde(serialize_with = "frames")]
-    frames: (&'s Sites<'a>, &'s SiteRow),
-}
-
 #[derive(Serialize)]
 struct TreeJson<'a> {
     direction: &'static str,
@@ -175,13 +171,21 @@ struct Metrics<'a> {
 }
 
 impl<'a> ReportJson<'a> {
-    /// The document.
-    pub fn of(subject: &Subject<'a>, view: &ReportOptions, complete: bool, warnings: &'a [String]) -> Self {
+    /// The document. In a compact one each frame is written once.
+    pub fn of(
+        subject: &Subject<'a>,
+        view: &ReportOptions,
+        compact: bool,
+        complete: bool,
+        warnings: &'a [String],
+    ) -> Self {
         let profile = subject.profile;
         let (recording, totals) = (&profile.recording, profile.totals());
         let of = Metrics { profile, per: view.per };
         let mut sites = Sites::of(profile, FrameVisibility::All, &view.filter);
         sites.sort(view.layout.key().unwrap_or(SortKey::Measure(Measure::Bytes)));
+        let selected = (!view.filter.is_empty()).then(|| of.metrics(&sites.totals()));
+        let (sites, rest) = SitesJson::of(of, sites, view.limit.unwrap_or(usize::MAX), compact);
         Self {
             schema: "mallow.report/2",
             format: spelled(subject.origin.word),
@@ -199,10 +203,12 @@ impl<'a> ReportJson<'a> {
             totals: TotalsJson::told(&totals, profile),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
             part: subject.part.map(|part| of.part(part)),
-            selected: (!view.filter.is_empty()).then(|| of.metrics(&sites.totals())),
+            selected,
             suppressed: SuppressedJson::of(subject, view),
             processes: profile.processes.iter().map(|process| ProcessJson::of(process, profile)).collect(),
-            sites: SitesJson { of, sites, limit: view.limit.unwrap_or(usize::MAX) },
+            frames: sites.table(),
+            sites,
+            rest,
             tree: match view.layout {
                 Layout::Tree(tree) => Some(TreeJson::of(of, view, tree)),
                 _ => None,
@@ -223,6 +229,18 @@ impl<'a> ReportJson<'a> {
                 _ => None,
             },
         }
+    }
+}
+
+impl<'a> ReportJson<'a> {
+    /// Takes the sites out, which are most of a document, to be written one by one.
+    pub fn take_sites(&mut self) -> SitesJson<'a> {
+        self.sites.take()
+    }
+
+    /// How many frames the sites' stacks are written with.
+    pub fn frames_written(&self) -> u64 {
+        self.sites.frames_written()
     }
 }
 
@@ -342,20 +360,6 @@ impl Metrics<'_> {
             leaked_blocks: known.leaked_blocks.then(|| each(blocks)),
         }
     }
-}
-
-/// Sites are written as they are walked, because stacks share most of their frames and would not fit into memory apart.
-impl Serialize for SitesJson<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rows = self.sites.rows.iter().take(self.limit);
-        serializer.collect_seq(
-            rows.map(|row| SiteJson { metrics: self.of.metrics(&row.totals), frames: (&self.sites, row) }),
-        )
-    }
-}
-
-fn frames<S: Serializer>((sites, row): &(&Sites<'_>, &SiteRow), serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(sites.frames(row).map(FrameJson::from))
 }
 
 impl Serialize for RootJson<'_> {

@@ -8,10 +8,14 @@ use mallow_view::{AppliedSuppressions, Direction, Filter, Origin, Subject};
 use serde_json::{Value, json};
 
 fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
+    either(profile, origin, view, false)
+}
+
+fn either(profile: &Profile, origin: Origin, view: &ReportOptions, compact: bool) -> Value {
     let warnings = ["something is missing".to_owned()];
     let applied = AppliedSuppressions::default();
     let subject = Subject { profile, origin, suppressions: &applied, leaks: None, part: None };
-    serde_json::to_value(ReportJson::of(&subject, view, true, &warnings)).unwrap()
+    serde_json::to_value(ReportJson::of(&subject, view, compact, true, &warnings)).unwrap()
 }
 
 fn view(layout: Layout) -> ReportOptions {
@@ -170,7 +174,8 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     applied.take(&mut profile, &mut Vec::new());
     let subject =
         Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
-    let document = serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), true, &[])).unwrap();
+    let document =
+        serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), false, true, &[])).unwrap();
     assert_fits(&document, &schema);
     let pattern = |pattern: &str, line, sites, bytes, blocks| {
         json!({
@@ -185,4 +190,62 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     assert_eq!(document["suppressed"], expected);
     assert_eq!(document["totals"]["leaked_blocks"], json!(37_457));
     assert_eq!(document["sites"][1]["leaked_blocks"], json!(0));
+}
+
+#[test]
+fn a_compact_document_has_each_frame_once_and_the_same_stacks() {
+    let schema = schema(include_str!("../../../docs/schema/report.json"));
+    let view = view(Layout::Tables);
+    for profile in [sample::leaky_c(), sample::rust(), sample::python(), sample::nothing(), sample::deep()] {
+        let plain = document(&profile, sample::TRACE, &view);
+        let mut compact = either(&profile, sample::TRACE, &view, true);
+        assert_fits(&compact, &schema);
+        let frames = compact.as_object_mut().unwrap().remove("frames").unwrap();
+        let frames = frames.as_array().unwrap();
+        let distinct: std::collections::HashSet<String> = frames.iter().map(Value::to_string).collect();
+        assert_eq!(distinct.len(), frames.len());
+        for site in compact["sites"].as_array_mut().unwrap() {
+            let stack = site.as_object_mut().unwrap().remove("stack").unwrap();
+            let numbers = stack.as_array().unwrap().iter().map(|number| number.as_u64().unwrap() as usize);
+            site["frames"] = numbers.map(|number| frames[number].clone()).collect();
+        }
+        assert_eq!(compact, plain);
+    }
+    // 10,006 frames of 3 places in one stack, 45 in the other, of which four are C's start in both.
+    let compact = either(&sample::deep(), sample::TRACE, &view, true);
+    let stack = compact["sites"][0]["stack"].as_array().unwrap();
+    assert_eq!(
+        (&stack[0], &stack[1], &stack[2], &stack[10_000]),
+        (&json!(0), &json!(1), &json!(1), &json!(1))
+    );
+}
+
+#[test]
+fn what_a_limit_left_out_is_told() {
+    let schema = schema(include_str!("../../../docs/schema/report.json"));
+    let cut = report(&sample::leaky_c(), &Filter::default(), 1);
+    assert_fits(&cut, &schema);
+    let whole = report(&sample::leaky_c(), &Filter::default(), usize::MAX);
+    let sum = |key: &str| {
+        whole["sites"].as_array().unwrap()[1..].iter().map(|site| site[key].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!(cut["rest"]["sites"], json!(3));
+    for key in ["allocations", "bytes", "temporary", "peak_bytes", "leaked_blocks"] {
+        assert_eq!(cut["rest"]["figures"][key], json!(sum(key)), "{key}");
+    }
+    assert_eq!(whole.get("rest"), None);
+}
+
+#[test]
+fn the_frames_of_all_stacks_are_counted() {
+    let profile = sample::leaky_c();
+    let applied = AppliedSuppressions::default();
+    let subject =
+        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
+    let count =
+        |compact| ReportJson::of(&subject, &view(Layout::Tables), compact, true, &[]).frames_written();
+    let plain = document(&profile, sample::TRACE, &view(Layout::Tables));
+    let sites = plain["sites"].as_array().unwrap().iter();
+    let frames: usize = sites.map(|site| site["frames"].as_array().unwrap().len()).sum();
+    assert_eq!((count(false), count(true)), (frames as u64, 0));
 }

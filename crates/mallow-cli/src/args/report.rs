@@ -80,6 +80,9 @@ pub(crate) struct LowReport {
     /// Count a block that realloc made where realloc was called, or where the block was first allocated
     #[arg(long, value_name = "WHERE", default_value = "own", value_parser = choice::attribution())]
     pub(crate) realloc: ReallocAttribution,
+    /// In JSON, write each frame once: the key frames is a table, and a site's stack has the frames' indices in it
+    #[arg(long)]
+    pub(crate) compact: bool,
     #[command(flatten)]
     pub(crate) form: LowForm<ReportForm>,
     #[command(flatten)]

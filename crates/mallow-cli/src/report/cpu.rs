@@ -11,7 +11,12 @@ use mallow_stacks::Metric;
 use mallow_view::{CpuLayout, CpuOptions, FunctionOrder, annotated};
 
 /// Shows a profile.
-pub(super) fn run(request: &CpuRequest, mut file: CpuFile, out: &Destination) -> Result<u8, Failure> {
+pub(super) fn run(
+    request: &CpuRequest,
+    compact: bool,
+    mut file: CpuFile,
+    out: &Destination,
+) -> Result<u8, Failure> {
     if let Some(flag) = &request.only_heap {
         return Err(file.has_no_heap_metrics(flag));
     }
@@ -40,9 +45,10 @@ pub(super) fn run(request: &CpuRequest, mut file: CpuFile, out: &Destination) ->
         let text = mallow_text::cpu::annotated(&functions, by, whole, wanted, style);
         out.page(&text)?;
     } else if request.form != ReportForm::Text {
-        let document = CpuJson::of(&file.profile, &options, &file.path, file.format.word(), &file.warnings);
+        let document =
+            CpuJson::of(&file.profile, &options, compact, &file.path, file.format.word(), &file.warnings);
         match request.form {
-            ReportForm::Ndjson => out.ndjson(&document)?,
+            ReportForm::Ndjson => out.ndjson(&document, "stacks", std::iter::empty::<()>())?,
             _ => out.json(&document)?,
         }
     } else {

@@ -25,6 +25,8 @@ pub(crate) struct ReportCommand {
     pub(crate) cpu: CpuRequest,
     /// A flag that has no meaning for a heap profile.
     pub(crate) only_cpu: Option<String>,
+    /// Whether a document has each frame once.
+    pub(crate) compact: bool,
     pub(crate) output: Destination,
 }
 
@@ -81,7 +83,7 @@ impl From<LowReport> for ReportCommand {
             options,
             events,
         };
-        ReportCommand { heap, cpu, only_cpu, output: low.form.output.into() }
+        ReportCommand { heap, cpu, only_cpu, compact: low.compact, output: low.form.output.into() }
     }
 }
 

@@ -29,8 +29,14 @@ pub(crate) const RUBY: Shim = Shim { path: "ruby/mallow.rb", text: include_str!(
 /// What `require('mallow')` loads in Node.
 pub(crate) const NODE: Shim = Shim { path: "node/mallow.js", text: include_str!("shims/mallow.js") };
 
+/// `measure(identifier:)` for Swift.
+pub(crate) const MEASURE: Shim =
+    Shim { path: "swift/measure.swift", text: include_str!("shims/measure.swift") };
+/// What calls a Swift file's `run(identifier:)`.
+pub(crate) const MAIN: Shim = Shim { path: "swift/main.swift", text: include_str!("shims/main.swift") };
+
 /// All of them.
-pub(crate) const ALL: [&Shim; 6] = [&HEADER, &BENCHMARK, &CRATE, &PACKAGE, &RUBY, &NODE];
+pub(crate) const ALL: [&Shim; 8] = [&HEADER, &BENCHMARK, &CRATE, &PACKAGE, &RUBY, &NODE, &MEASURE, &MAIN];
 
 /// Puts the shims into a folder, each in that of its language. A file that is there already and the same is left alone.
 pub fn write_into(folder: &Path) -> io::Result<()> {

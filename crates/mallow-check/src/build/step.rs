@@ -43,6 +43,8 @@ pub(super) struct Step {
 pub(super) enum Rules {
     /// Nowhere: it reads only its inputs.
     None,
+    /// Nowhere: it knows itself what it read, and is always asked.
+    Own,
     /// In a file that the command names.
     Compiler(PathBuf),
     /// In a file, with GNU ld, lld and mold; other linkers do not support it.
@@ -62,6 +64,9 @@ impl Step {
     pub(super) fn run(&self, contents: &Contents) -> Done {
         if self.is_fresh(contents) {
             return Ok(false);
+        }
+        if let Rules::Own = self.rules {
+            return self.call().map(|_| true);
         }
         // Without its stamp a partial output is never used as a complete one.
         for old in [&self.stamp_path(), &self.output] {
@@ -83,7 +88,7 @@ impl Step {
     fn call(&self) -> Result<Option<PathBuf>, BuildError> {
         let run = |command: &[OsString]| command::run(&self.purpose, command, &self.directory);
         match &self.rules {
-            Rules::None => run(&self.command).map(|()| None),
+            Rules::None | Rules::Own => run(&self.command).map(|()| None),
             Rules::Compiler(path) => run(&self.command).map(|()| Some(path.clone())),
             Rules::Linker(path) => {
                 let mut command = self.command.clone();
@@ -109,6 +114,9 @@ impl Step {
     }
 
     fn is_fresh(&self, contents: &Contents) -> bool {
+        if let Rules::Own = self.rules {
+            return false;
+        }
         let stamp = fs::read(self.stamp_path()).ok();
         let Some(stamp) = stamp.and_then(|text| serde_json::from_slice::<Stamp>(&text).ok()) else {
             return false;

@@ -34,6 +34,7 @@ pub(super) const CC: Kind = Kind { what: "C compiler", variable: "CC", usual: "c
 pub(super) const CXX: Kind = Kind { what: "C++ compiler", variable: "CXX", usual: "c++" };
 pub(super) const RUSTC: Kind = Kind { what: "Rust compiler", variable: "RUSTC", usual: "rustc" };
 pub(super) const SWIFTC: Kind = Kind { what: "Swift compiler", variable: "SWIFTC", usual: "swiftc" };
+pub(super) const SWIFT: Kind = Kind { what: "Swift package manager", variable: "SWIFT", usual: "swift" };
 pub(super) const PYTHON: Kind = Kind { what: "Python interpreter", variable: "PYTHON", usual: "python3" };
 pub(super) const RUBY: Kind = Kind { what: "Ruby interpreter", variable: "RUBY", usual: "ruby" };
 pub(super) const NODE: Kind = Kind { what: "Node interpreter", variable: "NODE", usual: "node" };
@@ -48,9 +49,9 @@ pub(super) struct Tool {
 }
 
 impl Tools {
-    /// Those that `CC`, `CXX`, `RUSTC`, `SWIFTC`, `PYTHON`, `RUBY` and `NODE` name, or the usual ones in `PATH`.
+    /// Those that `CC`, `CXX`, `RUSTC`, `SWIFTC`, `SWIFT`, `PYTHON`, `RUBY` and `NODE` name, or the usual ones in `PATH`.
     pub fn of_environment() -> Tools {
-        let kinds = [CC, CXX, RUSTC, SWIFTC, PYTHON, RUBY, NODE].map(|kind| kind.variable);
+        let kinds = [CC, CXX, RUSTC, SWIFTC, SWIFT, PYTHON, RUBY, NODE].map(|kind| kind.variable);
         let variables = kinds.into_iter().chain(["PATH"]);
         Tools {
             variables: variables.filter_map(|name| Some((name, env::var_os(name)?))).collect(),

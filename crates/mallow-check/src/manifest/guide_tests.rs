@@ -48,7 +48,8 @@ fn every_key_of_the_gate_and_of_a_test_has_its_row_and_no_other_is_there() {
     let test = keys("[[test]]\nname = \"a\"\n");
     assert_eq!(test.len(), 22);
     assert_eq!(sorted(written("[[test]]")), sorted(test));
-    assert_eq!(keys(""), ["gate", "test", "defaults"]);
+    assert_eq!(sorted(written("[swift]")), sorted(keys("[swift]\n")));
+    assert_eq!(keys(""), ["gate", "swift", "test", "defaults"]);
     assert_eq!(sorted(written("[defaults]")), sorted(keys("[defaults]\n")));
 }
 

@@ -15,6 +15,8 @@ pub(super) struct RawManifest {
     #[serde(default)]
     pub(super) gate: RawGate,
     #[serde(default)]
+    pub(super) swift: RawSwift,
+    #[serde(default)]
     pub(super) test: Vec<Spanned<RawTest>>,
     /// What flags are when nobody types them, whatever the command. It is read here so that a slip in it is told.
     #[serde(default, rename = "defaults")]
@@ -44,6 +46,16 @@ pub(super) struct RawGate {
     pub(super) c_flags: Flags,
     pub(super) cxx_flags: Flags,
     pub(super) rust_flags: Flags,
+    pub(super) sources: Vec<String>,
+}
+
+/// `[swift]`
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct RawSwift {
+    pub(super) package: Option<String>,
+    pub(super) modules: Option<Spanned<Vec<String>>>,
+    pub(super) dependencies: Option<Spanned<Vec<String>>>,
     pub(super) sources: Vec<String>,
 }
 

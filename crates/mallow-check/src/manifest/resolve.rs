@@ -1,7 +1,9 @@
 //! From the tables of a manifest to tests: defaults filled in, paths made absolute, contradictions refused.
 
-use super::raw::{RawGate, RawLimits, RawManifest, RawTest, Variables};
-use super::{Gate, Language, Manifest, ManifestError, Mode, Program, Settings, TestSpec};
+use super::raw::{RawGate, RawLimits, RawManifest, RawSwift, RawTest, Variables};
+use super::{
+    Gate, Language, Manifest, ManifestError, Mode, Program, Settings, SwiftPackage, SwiftSettings, TestSpec,
+};
 use mallow_gate::limit::Tolerance;
 use mallow_gate::measurement::Metric;
 use std::collections::BTreeMap;
@@ -15,7 +17,7 @@ impl Manifest {
         let raw: RawManifest =
             toml::from_str(text).map_err(|error| ManifestError::from_toml(path, text, &error))?;
         let reader = Reader { path, text, folder };
-        let gate = reader.gate(&raw.gate);
+        let gate = Gate { swift: reader.swift(&raw.swift)?, ..reader.gate(&raw.gate) };
         let tests = reader.tests(&raw.test, &gate)?;
         Ok(Manifest { path: path.to_owned(), folder: folder.to_owned(), gate, tests })
     }
@@ -71,7 +73,24 @@ impl Reader<'_> {
             cxx_flags: raw.cxx_flags.0.clone(),
             rust_flags: raw.rust_flags.0.clone(),
             sources: self.paths(&raw.sources),
+            swift: without.swift,
         }
+    }
+
+    fn swift(&self, raw: &RawSwift) -> Result<SwiftSettings, ManifestError> {
+        let list = |list: &Option<Spanned<Vec<String>>>| {
+            list.as_ref().map_or_else(Vec::new, |list| list.as_ref().clone())
+        };
+        let package = raw.package.as_deref().map(|path| SwiftPackage {
+            folder: inside(self.folder, path),
+            modules: list(&raw.modules),
+            dependencies: list(&raw.dependencies),
+        });
+        if let (None, Some(list)) = (&package, raw.modules.as_ref().or(raw.dependencies.as_ref())) {
+            let reason = "`modules` and `dependencies` need `package`: the folder of a Package.swift";
+            return self.wrong(list.span(), reason.to_owned());
+        }
+        Ok(SwiftSettings { package, sources: self.paths(&raw.sources) })
     }
 
     fn tests(&self, raw: &[Spanned<RawTest>], gate: &Gate) -> Result<Vec<TestSpec>, ManifestError> {

@@ -109,6 +109,7 @@ fn every_key_is_read() {
             cxx_flags: words(&["-std=c++20"]),
             rust_flags: words(&["-C", "panic=abort"]),
             sources: vec!["/srv/demo/shared.c".into()],
+            swift: SwiftSettings::default(),
         }
     );
     assert_eq!(manifest.tests, [future_chain(&defaults), parse_test(&defaults)]);
@@ -332,4 +333,16 @@ proptest! {
             prop_assert!(error.column >= 1 && error.column <= lines[error.line - 1].chars().count() + 1);
         }
     }
+}
+
+#[test]
+fn tests_in_swift_may_need_a_package() {
+    let text = "[swift]\npackage = \"../..\"\nmodules = [\"Core\", \"Http\"]\nsources = [\"shared.swift\"]\n";
+    let swift = parse(text).unwrap().gate.swift;
+    let package = swift.package.unwrap();
+    assert_eq!(package.folder, Path::new("/srv/demo/../.."));
+    assert_eq!((package.modules, package.dependencies), (words(&["Core", "Http"]), Vec::new()));
+    assert_eq!(swift.sources, [PathBuf::from("/srv/demo/shared.swift")]);
+    let error = parse("[swift]\nmodules = [\"Core\"]\n").unwrap_err();
+    assert_eq!(error.reason, "`modules` and `dependencies` need `package`: the folder of a Package.swift");
 }

@@ -93,3 +93,95 @@ cp test_s.swift "$last" && chmod 755 "$last"
         )
     );
 }
+
+/// In the place of a program each test of these has a script, in which the declaration is a comment of the shell.
+const FORM: &str = "#!/bin/sh\n# The declaration: func run(identifier: String)\necho form\n";
+
+/// A file of the form that SwiftNIO's framework runs has no start of its own, and calls `measure(identifier:)`.
+#[test]
+fn a_swift_file_that_has_only_run_gets_its_start_and_measure() {
+    let bench = Bench::new(&[
+        ("mallow.toml", "[gate]\nsuites = [\".\"]\n[swift]\nsources = [\"shared.swift\"]\n"),
+        ("test_s.swift", FORM),
+        ("shared.swift", ""),
+    ]);
+    let script = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "Swift version 5.10.1 (swift-5.10.1-RELEASE)"; exit 0; fi
+echo "$@" > "$0.arguments"
+for word; do last=$word; done
+cp test_s.swift "$last" && chmod 755 "$last"
+"#;
+    let swiftc = bench.write_program("bin/swiftc", script);
+    let results = bench.prepare_with(&Tools::of_environment().with("SWIFTC", &swiftc)).unwrap();
+    let program = results[0].as_ref().unwrap().command[0].to_str().unwrap();
+    let root = program.strip_suffix("/bin/test_s").unwrap();
+    let arguments = fs::read_to_string(bench.suite_folder().join("bin/swiftc.arguments")).unwrap();
+    let files = format!(
+        " test_s.swift shared.swift {root}/swift/measure.swift {root}/swift/main.swift -o {program}\n"
+    );
+    assert!(arguments.ends_with(&files), "{arguments}");
+    let given = fs::read_to_string(format!("{root}/swift/measure.swift")).unwrap();
+    assert!(given.contains("func measure(identifier: String, trackFDs: Bool = false, _ work: () -> Int)"));
+}
+
+/// The package manager is ours too: it wants what the real one wants, and copies a program of shell.
+#[test]
+fn swift_files_that_import_modules_of_a_package_are_built_with_it() {
+    let bench = Bench::new(&[
+        (
+            "tests/mallow.toml",
+            "[gate]\nsuites = [\".\"]\n[swift]\npackage = \"..\"\nmodules = [\"Core\", \"Http\"]\n\
+             dependencies = ['.package(url: \"https://example.org/more\", from: \"1.0.0\")']\nsources = [\"shared.swift\"]\n",
+        ),
+        ("tests/test_one.swift", FORM),
+        ("tests/test_two.swift", FORM),
+        ("tests/shared.swift", ""),
+        ("Package.swift", ""),
+    ]);
+    let script = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "Swift version 6.0.3 (swift-6.0.3-RELEASE)"; exit 0; fi
+[ "$*" = "build -c release -Xswiftc -g --package-path $6 --product $8" ] || { echo "not so: $*"; exit 1; }
+sources="$6/Sources/$8"
+for file in main.swift mallow_measure.swift shared.swift ../CMallow/include/mallow.h ../CMallow/include/module.modulemap ../CMallow/module.c; do
+  [ -f "$sources/$file" ] || { echo "$file is missing"; exit 1; }
+done
+mkdir -p "$6/.build/release"
+cp "$sources/$8.swift" "$6/.build/release/$8" && chmod 755 "$6/.build/release/$8"
+"#;
+    let swift = bench.write_program("bin/swift", script);
+    let suite = Suite::open(Some(&bench.suite_folder().join("tests")), &[]).unwrap();
+    let workdir = bench.workdir(&suite);
+    let tools = Tools::of_environment().with("SWIFT", &swift);
+    let results = prepare(&suite, &workdir, &tools).unwrap();
+    let prepared: Vec<&Prepared> = results.iter().map(|result| result.as_ref().unwrap()).collect();
+    assert_eq!(prepared.iter().map(|one| output(one)).collect::<Vec<_>>(), ["form\n", "form\n"]);
+    assert_eq!(prepared[0].runtime.as_deref(), Some("swift 6.0"));
+    let manifest = fs::read_to_string(workdir.root().join("swift-package/Package.swift")).unwrap();
+    let package = bench.suite_folder();
+    let needs =
+        r#"["CMallow", .product(name: "Core", package: "suite"), .product(name: "Http", package: "suite")]"#;
+    let expected = format!(
+        "// swift-tools-version:5.7\n// Written by `mallow check`: a program for each test in Swift.\nimport PackageDescription\n\n\
+         let package = Package(\n    name: \"allocations\",\n    dependencies: [\n        .package(path: {package:?}),\n        \
+         .package(url: \"https://example.org/more\", from: \"1.0.0\"),\n    ],\n    targets: [\n        .target(name: \"CMallow\"),\n        \
+         .executableTarget(name: \"test_one\", dependencies: {needs}),\n        .executableTarget(name: \"test_two\", dependencies: {needs}),\n    ]\n)\n"
+    );
+    assert_eq!(manifest, expected);
+    // What changed in the package is known to the package manager alone, so it is asked again.
+    let again = prepare(&suite, &workdir, &tools).unwrap();
+    assert!(again.iter().all(|result| result.as_ref().unwrap().was_built));
+}
+
+#[test]
+fn a_package_that_is_not_there_is_named() {
+    let bench = Bench::new(&[
+        ("mallow.toml", "[gate]\nsuites = [\".\"]\n[swift]\npackage = \"..\"\n"),
+        ("test_one.swift", FORM),
+    ]);
+    let results = bench.prepare_with(&Tools::of_environment()).unwrap();
+    let sentence = &results[0].as_ref().unwrap_err().sentence;
+    assert!(
+        sentence.contains("where no Package.swift is; `package` in [swift] of mallow.toml names it"),
+        "{sentence}"
+    );
+}

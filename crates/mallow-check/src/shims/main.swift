@@ -1,0 +1,1 @@
+../../../../markers/swift/main.swift

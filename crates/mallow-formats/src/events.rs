@@ -24,7 +24,7 @@ impl EventFile {
     pub fn open(path: &Path, format: Format) -> Result<Option<EventFile>, ImportError> {
         Ok(match format {
             Format::Mallow => {
-                let trace = Trace::open(BufReader::new(mallow_files::open_input(path)?))?;
+                let trace = Trace::open_events(BufReader::new(mallow_files::open_input(path)?))?;
                 Some(EventFile(Kind::Trace(Box::new(trace))))
             }
             Format::Heaptrack => Some(EventFile(Kind::Heaptrack(path.to_owned()))),

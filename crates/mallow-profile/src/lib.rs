@@ -31,7 +31,8 @@ pub use builder::ProfileBuilder;
 pub use event_sink::EventSink;
 pub use lost::EventsLost;
 pub use mallow_stacks::{
-    Address, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId, StackNode, Stacks,
+    Address, Diff, DiffEntry, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId,
+    StackNode, Stacks,
 };
 pub use mapped::MappedMemory;
 pub use measure::Measure;
@@ -40,9 +41,5 @@ pub use model::{Exit, Imported, LiveSample, Process, Profile, Recording, Sample,
 pub use region::{RegionMetrics, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};
 
-/// What changed between two runs.
-pub type Diff = mallow_stacks::Diff<SiteTotals>;
-/// Sites of both runs that are the same.
-pub type DiffEntry = mallow_stacks::DiffEntry<SiteTotals>;
 /// A site of one of the runs.
 pub type DiffSite<'a> = mallow_stacks::DiffSite<'a, SiteTotals>;

@@ -27,6 +27,7 @@ use crate::Weights;
 use mallow_base::Frame;
 use node::Sides;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 /// A site of one side.
 #[derive(Clone, Debug)]
@@ -37,6 +38,40 @@ pub struct DiffSite<'a, W> {
     /// Its metrics.
     pub totals: W,
 }
+
+/// The sites of one side. Large profiles have half a million, whose frames would not fit into memory apart.
+pub trait DiffSites {
+    /// The weights of its sites.
+    type Weights: Weights;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The frames of one, as [`DiffSite::frames`].
+    fn frames(&self, site: usize) -> impl Iterator<Item = &Frame>;
+
+    /// The metrics of one.
+    fn totals(&self, site: usize) -> &Self::Weights;
+}
+
+impl<W: Weights> DiffSites for Vec<DiffSite<'_, W>> {
+    type Weights = W;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn frames(&self, site: usize) -> impl Iterator<Item = &Frame> {
+        self[site].frames.iter().copied()
+    }
+
+    fn totals(&self, site: usize) -> &W {
+        &self[site].totals
+    }
+}
+
+/// Indices of sites: of most entries one.
+pub type SiteIndices = SmallVec<[usize; 2]>;
 
 /// How certain it is that the sites of an entry are the same; the most certain first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -59,19 +94,15 @@ pub enum Level {
 
 /// Sites of both sides that are the same, or sites that the other side does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DiffEntry<W> {
+pub struct DiffEntry {
     /// Indices of sites of the side before; none for what is new.
-    pub before: Vec<usize>,
+    pub before: SiteIndices,
     /// Indices of sites of the side after; none for what is gone.
-    pub after: Vec<usize>,
+    pub after: SiteIndices,
     /// How they were matched; [`Level::Same`] if there was nothing to match.
     pub level: Level,
     /// Indices of the [`Diff::renames`] that were needed.
     pub renames: Vec<usize>,
-    /// The metrics of the sites before.
-    pub totals_before: W,
-    /// The metrics of the sites after.
-    pub totals_after: W,
 }
 
 /// A function that has another name on the other side.
@@ -85,9 +116,9 @@ pub struct Rename {
 
 /// The changes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Diff<W> {
+pub struct Diff {
     /// Every site once. In the order of the sites before, then those that only the side after has.
-    pub entries: Vec<DiffEntry<W>>,
+    pub entries: Vec<DiffEntry>,
     /// Renamed functions, by which some entry was matched.
     pub renames: Vec<Rename>,
     /// The [`common_name`] after of each function that has another one before.
@@ -99,35 +130,30 @@ pub fn common_name(function: &str) -> String {
     name::normalised(function)
 }
 
-impl<W: Weights> Diff<W> {
+impl Diff {
     /// Compares two sides. `known` says which metrics both sources have: similarity is judged by them. `same_modules`
     /// are paths of executables and libraries that are the very same file on both sides, so that an address without a
     /// name is the same place.
-    pub fn of(
-        before: &[DiffSite<'_, W>],
-        after: &[DiffSite<'_, W>],
-        known: impl Fn(W::Metric) -> bool,
+    pub fn of<S: DiffSites>(
+        before: &S,
+        after: &S,
+        known: impl Fn(MetricOf<S>) -> bool,
         same_modules: &[&str],
     ) -> Self {
         let sides = Sides::of(before, after, known, same_modules);
         let outcome = rounds::run(&sides);
-        let mut entries: Vec<DiffEntry<W>> = outcome
+        let mut entries: Vec<DiffEntry> = outcome
             .matches
             .iter()
-            .map(|found| {
-                let before_sites = sites_of(&sides.before, &found.before);
-                let after_sites = sites_of(&sides.after, &found.after);
-                DiffEntry {
-                    totals_before: sum(before, &before_sites),
-                    totals_after: sum(after, &after_sites),
-                    before: before_sites,
-                    after: after_sites,
-                    level: found.level,
-                    renames: outcome.renames_of(&sides, found),
-                }
+            .map(|found| DiffEntry {
+                before: sites_of(&sides.before, &found.before),
+                after: sites_of(&sides.after, &found.after),
+                level: found.level,
+                renames: outcome.renames_of(&sides, found),
             })
             .collect();
-        entries.sort_by_key(|entry| {
+        // No two have the same sites.
+        entries.sort_unstable_by_key(|entry| {
             (entry.before.first().copied().unwrap_or(usize::MAX), entry.after.first().copied())
         });
         let text = |id: u32| sides.names[id as usize].clone();
@@ -155,16 +181,20 @@ impl<W: Weights> Diff<W> {
     }
 }
 
-fn sites_of(nodes: &[node::Node], indices: &[usize]) -> Vec<usize> {
-    let mut sites: Vec<usize> = indices.iter().flat_map(|index| &nodes[*index].sites).copied().collect();
+fn sites_of(nodes: &[node::Node], indices: &[usize]) -> SiteIndices {
+    let mut sites: SiteIndices = indices.iter().flat_map(|index| &nodes[*index].sites).copied().collect();
     sites.sort_unstable();
     sites
 }
 
-fn sum<W: Weights>(sites: &[DiffSite<'_, W>], indices: &[usize]) -> W {
-    let mut totals = W::default();
-    for index in indices {
-        totals.add(&sites[*index].totals);
+/// The metrics of several sites of a side together.
+pub fn totals_of<S: DiffSites>(side: &S, sites: &[usize]) -> S::Weights {
+    let mut totals = S::Weights::default();
+    for site in sites {
+        totals.add(side.totals(*site));
     }
     totals
 }
+
+/// One of the metrics of a side's sites.
+type MetricOf<S> = <<S as DiffSites>::Weights as Weights>::Metric;

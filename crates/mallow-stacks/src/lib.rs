@@ -24,7 +24,7 @@ mod redact;
 mod weights;
 
 pub use builder::StacksBuilder;
-pub use diff::{Diff, DiffEntry, DiffSite, Level, Rename, common_name};
+pub use diff::{Diff, DiffEntry, DiffSite, DiffSites, Level, Rename, SiteIndices, common_name, totals_of};
 pub use flames::{
     FlameBox, FlameCall, FlameFunction, FlameFunctionId, FlamePlaceId, FlameTotal, FlameWeight, Flames,
 };

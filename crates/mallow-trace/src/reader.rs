@@ -61,6 +61,13 @@ impl<R: Read + Seek> Trace<R> {
         Ok(Trace { scan, parts })
     }
 
+    /// The same, for [`Trace::analyse`] alone.
+    pub fn open_events(source: R) -> Result<Trace<R>, TraceError> {
+        let mut trace = Self::open(source)?;
+        trace.parts.keep_events();
+        Ok(trace)
+    }
+
     /// Makes the profile.
     pub fn import(mut self, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
         let replays = replay::add_up_missing(&mut self.scan, &mut self.parts, attribution)?;

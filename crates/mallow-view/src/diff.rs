@@ -19,7 +19,7 @@ use crate::filter::Expression;
 use crate::{FrameVisibility, Measure};
 use mallow_base::{Frame, add_fields};
 use mallow_profile::SiteTotals;
-use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights};
+use mallow_stacks::{Diff, DiffEntry, Metric, Rename, StackId, StackProfile, Weights, totals_of};
 use side::{Side, same_modules};
 pub(crate) use stacks::compared_stacks;
 
@@ -202,7 +202,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
         let unknown = unknown.collect();
         let same_modules = same_modules(before.stacks(), after.stacks());
         let (before, after) = (Side::of(before, options), Side::of(after, options));
-        let diff = Diff::of(&before.sites, &after.sites, known, &same_modules);
+        let diff = Diff::of(&before, &after, known, &same_modules);
         let mut comparison = Self {
             by: options.by,
             totals: Vec::new(),
@@ -242,17 +242,18 @@ impl<'a, W: Weights> Comparison<'a, W> {
 
     fn place(
         &mut self,
-        entry: &DiffEntry<W>,
+        entry: &DiffEntry,
         before: &Side<'a, W>,
         after: &Side<'a, W>,
         options: &DiffOptions<W::Metric>,
     ) {
         let by = options.by;
-        if !by.concerns(&entry.totals_before) && !by.concerns(&entry.totals_after) {
+        let totals =
+            [(before, &entry.before), (after, &entry.after)].map(|(side, sites)| totals_of(side, sites));
+        if totals.iter().all(|totals| !by.concerns(totals)) {
             return;
         }
-        let change =
-            Change { before: by.of_site(&entry.totals_before), after: by.of_site(&entry.totals_after) };
+        let change = Change { before: by.of_site(&totals[0]), after: by.of_site(&totals[1]) };
         let section = section_of(entry, change);
         if section == Section::Unchanged {
             self.unchanged.add(change);
@@ -270,8 +271,8 @@ impl<'a, W: Weights> Comparison<'a, W> {
         self.rows.push(DiffRow {
             section,
             level: entry.level,
-            before: before.part(&entry.before, entry.totals_before, by),
-            after: after.part(&entry.after, entry.totals_after, by),
+            before: before.part(&entry.before, totals[0], by),
+            after: after.part(&entry.after, totals[1], by),
             renames: entry.renames.clone(),
         });
     }
@@ -288,7 +289,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
     }
 }
 
-fn section_of<W>(entry: &DiffEntry<W>, change: Change) -> Section {
+fn section_of(entry: &DiffEntry, change: Change) -> Section {
     let difference = change.difference();
     let is_moved = !matches!(entry.level, Level::Same | Level::Lines | Level::Inlining);
     let is_small =

@@ -60,19 +60,26 @@ impl Leaks {
             // Which rows are worth a trend: most sites free what they allocate long before the end.
             let worth = findings.trends.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
             let candidates: FxHashSet<Appearance> = worth.map(|site| looks.of_stack(site.stack).0).collect();
-            let mut trends: FxHashMap<Appearance, (Trend, (u64, u64))> = FxHashMap::default();
+            let mut judged: Vec<(Appearance, &TrendSite)> = Vec::new();
             for site in findings.trends.iter().filter(|site| wanted.includes(site.stack)) {
                 let (look, folded) = looks.of_stack(site.stack);
                 if candidates.contains(&look) {
-                    let (trend, sum) = trends.entry(look).or_insert_with(|| (Trend::new(run), (0, 0)));
-                    trend.add(site);
-                    let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
-                    *sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
+                    judged.push((look, site));
                     leaks.meet(look, site.stack, folded);
                 }
             }
-            for (look, (trend, leaked)) in trends {
-                leaks.judge(look, &trend, leaked);
+            // A trend has a hundred slices: one row after the other is judged, as there may be half a million.
+            judged.sort_by_key(|(look, _)| *look);
+            let mut trend = Trend::new(run);
+            for row in judged.chunk_by(|(one, _), (other, _)| one == other) {
+                trend.clear();
+                let mut sum = (0_u64, 0_u64);
+                for (_, site) in row {
+                    trend.add(site);
+                    let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
+                    sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
+                }
+                leaks.judge(row[0].0, &trend, sum);
             }
         }
         leaks.finish()

@@ -131,7 +131,8 @@ impl<'a, W: Weights> Sites<'a, W> {
 
     /// Highest first. Between equal metrics [`Weights::tie`] decides, then the place in the profile.
     pub fn sort(&mut self, by: impl Key<Weights = W>) {
-        self.rows.sort_by_key(|row| std::cmp::Reverse((by.rank(&row.totals), row.totals.tie())));
+        // Rows are large, so the keys are sorted and each row is moved once.
+        self.rows.sort_by_cached_key(|row| std::cmp::Reverse((by.rank(&row.totals), row.totals.tie())));
     }
 
     /// The metrics of all rows together.
@@ -199,15 +200,16 @@ fn rows<'s, W: Weights + 's>(
     let mut looks = Appearances::of(stacks, shown);
     let wanted = Wanted::of(stacks, filter);
     let mut rows: Vec<Vec<SiteRow<W>>> = vec![Vec::new(); groups];
-    let mut by_look = FxHashMap::default();
+    // Small keys, because there may be half a million sites.
+    let mut by_look: FxHashMap<(u32, u32), u32> = FxHashMap::default();
     for (group, site) in sites.filter(|(_, site)| wanted.includes(site.stack)) {
         let (look, folded) = looks.of_stack(site.stack);
         let rows = &mut rows[group];
-        let row = *by_look.entry((group, look)).or_insert_with(|| {
+        let row = *by_look.entry((group as u32, look.unwrap_or(u32::MAX))).or_insert_with(|| {
             rows.push(SiteRow { totals: W::default(), stack: site.stack, folded });
-            rows.len() - 1
+            rows.len() as u32 - 1
         });
-        rows[row].totals.add(&site.totals);
+        rows[row as usize].totals.add(&site.totals);
     }
     rows
 }

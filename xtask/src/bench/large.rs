@@ -88,10 +88,15 @@ fn analysis(tools: &Tools, flags: &[&str]) -> Result<Analysis, String> {
     })
 }
 
-/// One opening: wall seconds, and the high-water mark of its resident size, read until it ends.
+/// One opening.
 fn open(tools: &Tools, flags: &[&str]) -> Result<(f64, u64), String> {
     let mut command = Command::new(&tools.mallow);
     command.arg("report").arg(tools.trace()).args(flags);
+    peak_of(command)
+}
+
+/// Wall seconds of a command, and the high-water mark of its resident size, read until it ends.
+pub(super) fn peak_of(mut command: Command) -> Result<(f64, u64), String> {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let started = Instant::now();
     let mut child = command.spawn().map_err(|error| format!("mallow could not be started: {error}."))?;

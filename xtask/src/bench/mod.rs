@@ -21,6 +21,7 @@ mod programs;
 mod record;
 mod redis;
 mod scripts;
+mod sites;
 mod tables;
 mod tools;
 mod verdicts;
@@ -47,6 +48,9 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     }
     if plan.is_only(scripts::NAME) {
         return scripts::run(root, plan, mallow(root, plan)?);
+    }
+    if plan.is_only(sites::NAME) {
+        return sites::run(root, plan, mallow(root, plan)?);
     }
     if plan.is_only(load::NAME) {
         return load::run(root, plan);
@@ -158,6 +162,11 @@ mod tests {
             table_of(linked::NAME).lines().count(),
             1 + (3 * 3 + 4 * 3) * Plan::default().rounds as usize
         );
+    }
+
+    #[test]
+    fn readings_of_large_profiles_run_on_small_inputs() {
+        assert_eq!(table_of(sites::NAME).lines().count(), 1 + 7 * Plan::default().rounds as usize);
     }
 
     /// What a part that is measured alone writes down.

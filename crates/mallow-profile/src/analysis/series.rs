@@ -103,7 +103,12 @@ impl SeriesAggregator {
 
     /// The series by site.
     pub(super) fn finish(self) -> Vec<Series> {
-        let mut series = vec![Series::default(); self.states.len()];
+        // Most sites change in one slice, and a list that grows begins with room for four.
+        let mut lengths: Vec<u32> = self.states.iter().map(|state| u32::from(state.touched)).collect();
+        self.points.iter().for_each(|point| lengths[point.site as usize] += 1);
+        let of_length = |length: &u32| Series { changes: Vec::with_capacity(*length as usize) };
+        let mut series: Vec<Series> = lengths.iter().map(of_length).collect();
+        drop(lengths);
         for point in &self.points {
             series[point.site as usize].changes.push((point.slice, point.level));
         }

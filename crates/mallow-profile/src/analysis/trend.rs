@@ -151,6 +151,12 @@ impl Trend {
         Trend { run, levels: vec![Level::default(); run.count()], counts: Counts::default() }
     }
 
+    /// Back to nothing, in the same slices.
+    pub fn clear(&mut self) {
+        self.levels.fill(Level::default());
+        self.counts = Counts::default();
+    }
+
     /// Adds a site, as sites that look the same are judged together.
     pub fn add(&mut self, site: &TrendSite) {
         site.series.add_to(&mut self.levels);

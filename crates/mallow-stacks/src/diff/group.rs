@@ -5,8 +5,8 @@
 //! also allocate in the same function, or allocate as much.
 
 use super::likeness::{Weights, agreement, is_plausible};
-use super::split;
 use super::state::{Rounds, Side};
+use super::{SiteIndices, split};
 
 /// Pairs of one group that are compared; with more, nodes are paired in the order of their metrics.
 const PAIRS_MAX: usize = 1 << 14;
@@ -17,16 +17,17 @@ pub(super) fn pair(
     weights: &Weights,
     before: &[usize],
     after: &[usize],
-) -> Vec<(Vec<usize>, Vec<usize>)> {
+) -> Vec<(SiteIndices, SiteIndices)> {
     let pairs = if before.len().saturating_mul(after.len()) > PAIRS_MAX {
         by_metrics(rounds, weights, before, after)
     } else {
         most_alike_first(rounds, weights, before, after)
     };
     if split::explains(rounds.sides, before, after, &pairs) {
-        return vec![(before.to_vec(), after.to_vec())];
+        return vec![(before.into(), after.into())];
     }
-    pairs.into_iter().map(|(before, after)| (vec![before], vec![after])).collect()
+    let one = |index: usize| SiteIndices::from_slice(&[index]);
+    pairs.into_iter().map(|(before, after)| (one(before), one(after))).collect()
 }
 
 /// Returns the score of a pair; `None` if it is implausible.

@@ -6,46 +6,47 @@
 
 use super::likeness::{ALIKE, agreement};
 use super::node::{Node, Sides};
-use super::split;
+use super::{SiteIndices, split};
 use std::cmp::Ordering;
 
 /// Cells of the table of alignments above which calls are paired by equal lines, then in their order.
 const CELLS_MAX: usize = 1 << 20;
 
 /// Pairs nodes of the same functions, or puts all of them together when calls were split or joined.
-pub(super) fn pair(sides: &Sides, before: &[usize], after: &[usize]) -> Vec<(Vec<usize>, Vec<usize>)> {
+pub(super) fn pair(sides: &Sides, before: &[usize], after: &[usize]) -> Vec<(SiteIndices, SiteIndices)> {
+    let one = |index: usize| SiteIndices::from_slice(&[index]);
     if let ([before], [after]) = (before, after) {
-        return vec![(vec![*before], vec![*after])];
+        return vec![(one(*before), one(*after))];
     }
-    let (before, after) = (by_lines(&sides.before, before), by_lines(&sides.after, after));
+    let (before, after) = (by_lines(sides, &sides.before, before), by_lines(sides, &sides.after, after));
     let pairs = if before.len().saturating_mul(after.len()) > CELLS_MAX {
         by_equal_lines(sides, &before, &after)
     } else {
         in_order(sides, &before, &after)
     };
     if split::explains(sides, &before, &after, &pairs) {
-        return vec![(before, after)];
+        return vec![(before.into(), after.into())];
     }
-    pairs.into_iter().map(|(before, after)| (vec![before], vec![after])).collect()
+    pairs.into_iter().map(|(before, after)| (one(before), one(after))).collect()
 }
 
-fn by_lines(nodes: &[Node], indices: &[usize]) -> Vec<usize> {
+fn by_lines(sides: &Sides, nodes: &[Node], indices: &[usize]) -> Vec<usize> {
     let mut sorted = indices.to_vec();
-    sorted.sort_by(|a, b| nodes[*a].compare_lines(&nodes[*b]).then(a.cmp(b)));
+    sorted.sort_by(|a, b| sides.compare_lines(&nodes[*a], &nodes[*b]).then(a.cmp(b)));
     sorted
 }
 
 /// Returns the score of a pair. Being a pair counts twice as much as equal lines, so that a call is not left
 /// unmatched because another call is on its old line.
-fn worth(before: &Node, after: &Node) -> u32 {
-    let lines = if before.has_lines_of(after) { ALIKE } else { 0 };
+fn worth(sides: &Sides, before: &Node, after: &Node) -> u32 {
+    let lines = if sides.have_same_lines(before, after) { ALIKE } else { 0 };
     2 * ALIKE + 2 * agreement(before.metrics, after.metrics) + lines
 }
 
 /// The alignment of the highest worth that keeps the order of both.
 fn in_order(sides: &Sides, before: &[usize], after: &[usize]) -> Vec<(usize, usize)> {
     let width = after.len() + 1;
-    let worth_of = |b: usize, a: usize| worth(&sides.before[before[b]], &sides.after[after[a]]);
+    let worth_of = |b: usize, a: usize| worth(sides, &sides.before[before[b]], &sides.after[after[a]]);
     // best[b * width + a]: the worth of the first b and a.
     let mut best = vec![0_u32; (before.len() + 1) * width];
     for b in 0..before.len() {
@@ -75,7 +76,7 @@ fn by_equal_lines(sides: &Sides, before: &[usize], after: &[usize]) -> Vec<(usiz
     let (mut pairs, mut rest_before, mut rest_after) = (Vec::new(), Vec::new(), Vec::new());
     let (mut b, mut a) = (0, 0);
     while b < before.len() && a < after.len() {
-        match sides.before[before[b]].compare_lines(&sides.after[after[a]]) {
+        match sides.compare_lines(&sides.before[before[b]], &sides.after[after[a]]) {
             Ordering::Less => {
                 rest_before.push(before[b]);
                 b += 1;

@@ -1,24 +1,23 @@
 //! Calls that moved, and the alignment against one that tries everything.
 
 use super::*;
-use crate::diff::node::Token;
+use crate::diff::node::{Made, Token};
 use proptest::prelude::*;
 
-fn calls(calls: &[(u64, u64)]) -> Vec<Node> {
-    let node = |(site, &(line, metric)): (usize, &(u64, u64))| Node {
-        frames: vec![Token { name: 0, place: 0, line, is_inlined: false }],
-        sites: vec![site],
-        metrics: [metric, metric * 8],
+fn calls(calls: &[(u64, u64)]) -> Vec<Made> {
+    let node = |&(line, metric): &(u64, u64)| {
+        (vec![Token { name: 0, place: 0, line, is_inlined: false }], [metric, metric * 8])
     };
-    calls.iter().enumerate().map(node).collect()
+    calls.iter().map(node).collect()
 }
 
 /// Pairs, each as the lines of both sides.
 fn paired(before: &[(u64, u64)], after: &[(u64, u64)]) -> Vec<(Vec<u64>, Vec<u64>)> {
-    let sides = Sides { before: calls(before), after: calls(after), names: Vec::new() };
+    let sides = Sides::made(&calls(before), &calls(after));
     let all = |nodes: &[Node]| (0..nodes.len()).collect::<Vec<_>>();
-    let lines =
-        |nodes: &[Node], indices: &[usize]| indices.iter().map(|at| nodes[*at].frames[0].line).collect();
+    let lines = |nodes: &[Node], indices: &[usize]| -> Vec<u64> {
+        indices.iter().map(|at| sides.frames(&nodes[*at]).next().unwrap().line).collect()
+    };
     pair(&sides, &all(&sides.before), &all(&sides.after))
         .iter()
         .map(|(b, a)| (lines(&sides.before, b), lines(&sides.after, a)))
@@ -56,9 +55,10 @@ fn very_many_calls_are_paired_by_their_lines() {
 }
 
 /// The worth of the best alignment, by trying to pair or to skip each call.
-fn best(before: &[Node], after: &[Node]) -> u32 {
+fn best(sides: &Sides, before: &[Node], after: &[Node]) -> u32 {
     let ([b, before_rest @ ..], [a, after_rest @ ..]) = (before, after) else { return 0 };
-    (worth(b, a) + best(before_rest, after_rest)).max(best(before_rest, after)).max(best(before, after_rest))
+    let alone = best(sides, before_rest, after).max(best(sides, before, after_rest));
+    alone.max(worth(sides, b, a) + best(sides, before_rest, after_rest))
 }
 
 proptest! {
@@ -67,12 +67,12 @@ proptest! {
         before in prop::collection::vec((0..9_u64, 0..5_u64), 0..6),
         after in prop::collection::vec((0..9_u64, 0..5_u64), 0..6),
     ) {
-        let sides = Sides { before: calls(&before), after: calls(&after), names: Vec::new() };
-        let sorted = |nodes: &[Node]| by_lines(nodes, &(0..nodes.len()).collect::<Vec<_>>());
+        let sides = Sides::made(&calls(&before), &calls(&after));
+        let sorted = |nodes: &[Node]| by_lines(&sides, nodes, &(0..nodes.len()).collect::<Vec<_>>());
         let (b, a) = (sorted(&sides.before), sorted(&sides.after));
         let pairs = in_order(&sides, &b, &a);
-        let found: u32 = pairs.iter().map(|&(b, a)| worth(&sides.before[b], &sides.after[a])).sum();
+        let found: u32 = pairs.iter().map(|&(b, a)| worth(&sides, &sides.before[b], &sides.after[a])).sum();
         let nodes = |nodes: &[Node], order: &[usize]| order.iter().map(|at| nodes[*at].clone()).collect::<Vec<_>>();
-        prop_assert_eq!(found, best(&nodes(&sides.before, &b), &nodes(&sides.after, &a)));
+        prop_assert_eq!(found, best(&sides, &nodes(&sides.before, &b), &nodes(&sides.after, &a)));
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! A name is normalised once for each frame of the profile, not once for each stack that it stands on.
 
-use super::{DiffSite, name, place};
-use crate::{Metric, Weights};
+use super::{DiffSites, MetricOf, SiteIndices, name, place};
+use crate::Metric;
 use mallow_base::Frame;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -27,10 +27,11 @@ pub(super) struct Token {
 /// Sites of one side that are the same to the last line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// Leaf first.
-    pub(super) frames: Vec<Token>,
+    /// The part of [`Sides::stacks`] that is its.
+    begin: u32,
+    end: u32,
     /// Indices into the side's sites.
-    pub(super) sites: Vec<usize>,
+    pub(super) sites: SiteIndices,
     /// The two metrics by which similarity is judged.
     pub(super) metrics: [u64; 2],
 }
@@ -39,35 +40,48 @@ pub(super) struct Node {
 pub(super) struct Sides {
     pub(super) before: Vec<Node>,
     pub(super) after: Vec<Node>,
+    /// Every frame once, and the stacks of all nodes as indices into them: a stack has tens of frames, a program some thousands.
+    tokens: Vec<Token>,
+    stacks: Vec<u32>,
     /// The text of each name.
     pub(super) names: Vec<String>,
 }
 
 impl Node {
-    /// Compares by lines, outermost call first: the order of the calls in the source, which does not change when
-    /// lines move.
-    pub(super) fn compare_lines(&self, other: &Node) -> Ordering {
-        let lines = |node: &Node| node.frames.iter().rev().map(|frame| frame.line).collect::<Vec<_>>();
-        lines(self).cmp(&lines(other))
-    }
-
-    /// Returns whether the lines are the same; the functions are known to be.
-    pub(super) fn has_lines_of(&self, other: &Node) -> bool {
-        self.frames.len() == other.frames.len()
-            && self
-                .frames
-                .iter()
-                .zip(&other.frames)
-                .all(|(a, b)| a.line == b.line && a.is_inlined == b.is_inlined)
+    /// Returns whether no stack was taken.
+    pub(super) fn is_stackless(&self) -> bool {
+        self.begin == self.end
     }
 }
 
 impl Sides {
+    /// The frames of a node, leaf first.
+    pub(super) fn frames(
+        &self,
+        node: &Node,
+    ) -> impl DoubleEndedIterator<Item = &Token> + ExactSizeIterator + Clone {
+        let stack = &self.stacks[node.begin as usize..node.end as usize];
+        stack.iter().map(|token| &self.tokens[*token as usize])
+    }
+
+    /// Compares two nodes by lines, outermost call first: the order of the calls in the source, which does not change when
+    /// lines move.
+    pub(super) fn compare_lines(&self, one: &Node, other: &Node) -> Ordering {
+        let lines = |node| self.frames(node).rev().map(|frame| frame.line);
+        lines(one).cmp(lines(other))
+    }
+
+    /// Returns whether the lines of two nodes are the same; the functions are known to be.
+    pub(super) fn have_same_lines(&self, one: &Node, other: &Node) -> bool {
+        let lines = |node| self.frames(node).map(|frame| (frame.line, frame.is_inlined));
+        lines(one).eq(lines(other))
+    }
+
     /// Numbers all frames of both sides.
-    pub(super) fn of<W: Weights>(
-        before: &[DiffSite<'_, W>],
-        after: &[DiffSite<'_, W>],
-        known: impl Fn(W::Metric) -> bool,
+    pub(super) fn of<S: DiffSites>(
+        before: &S,
+        after: &S,
+        known: impl Fn(MetricOf<S>) -> bool,
         same_modules: &[&str],
     ) -> Self {
         let metrics = metrics(known);
@@ -77,19 +91,23 @@ impl Sides {
             names: Texts::default(),
             places: Texts::default(),
             same_modules: same_modules.iter().copied().collect(),
+            ids: FxHashMap::default(),
+            tokens: Vec::new(),
+            stacks: Vec::new(),
         };
         let before = tokens.nodes(before, |path| files.before(path), metrics);
         let after = tokens.nodes(after, |path| files.after(path), metrics);
-        Self { before, after, names: tokens.names.texts }
+        let Tokens { names, tokens, stacks, .. } = tokens;
+        Self { before, after, tokens, stacks, names: names.texts }
     }
 }
 
 /// The source files of a side, in the order of first sight.
-fn paths<'a, W>(sites: &[DiffSite<'a, W>]) -> Vec<&'a str> {
+fn paths<S: DiffSites>(sites: &S) -> Vec<&str> {
     let mut frames = FxHashSet::default();
     let mut seen = FxHashSet::default();
     let mut paths = Vec::new();
-    for frame in sites.iter().flat_map(|site| &site.frames) {
+    for frame in (0..sites.count()).flat_map(|site| sites.frames(site)) {
         if frames.insert(std::ptr::from_ref::<Frame>(frame))
             && let Some(path) = frame.file.as_deref()
             && seen.insert(path)
@@ -127,36 +145,59 @@ struct Tokens<'a> {
     names: Texts,
     places: Texts,
     same_modules: FxHashSet<&'a str>,
+    ids: FxHashMap<Token, u32>,
+    tokens: Vec<Token>,
+    stacks: Vec<u32>,
 }
 
 impl Tokens<'_> {
-    fn nodes<'f, W: Weights>(
+    fn nodes<'f, S: DiffSites>(
         &mut self,
-        sites: &[DiffSite<'_, W>],
+        sites: &S,
         file: impl Fn(&str) -> &'f str,
-        metrics: [W::Metric; 2],
+        metrics: [MetricOf<S>; 2],
     ) -> Vec<Node> {
-        let mut by_frame: FxHashMap<*const Frame, Token> = FxHashMap::default();
-        let mut by_frames: FxHashMap<Vec<Token>, usize> = FxHashMap::default();
+        let mut by_frame: FxHashMap<*const Frame, u32> = FxHashMap::default();
+        let mut by_stack: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
         let mut nodes: Vec<Node> = Vec::new();
-        for (index, site) in sites.iter().enumerate() {
-            let frames: Vec<Token> = site
-                .frames
-                .iter()
-                .map(|frame| {
-                    *by_frame.entry(std::ptr::from_ref(*frame)).or_insert_with(|| self.token(frame, &file))
-                })
-                .collect();
-            let at = *by_frames.entry(frames).or_insert_with_key(|frames| {
-                nodes.push(Node { frames: frames.clone(), sites: Vec::new(), metrics: [0; 2] });
-                nodes.len() - 1
-            });
-            nodes[at].sites.push(index);
+        let mut stack = Vec::new();
+        for site in 0..sites.count() {
+            stack.clear();
+            stack.extend(sites.frames(site).map(|frame| {
+                let known = by_frame.entry(std::ptr::from_ref(frame));
+                *known.or_insert_with(|| self.id(frame, &file))
+            }));
+            let at = match by_stack.get(&stack[..]) {
+                Some(at) => *at as usize,
+                None => {
+                    by_stack.insert(stack[..].into(), nodes.len() as u32);
+                    nodes.push(self.node(&stack));
+                    nodes.len() - 1
+                }
+            };
+            nodes[at].sites.push(site);
             for (sum, metric) in nodes[at].metrics.iter_mut().zip(metrics) {
-                *sum = sum.saturating_add(metric.of_site(&site.totals));
+                *sum = sum.saturating_add(metric.of_site(sites.totals(site)));
             }
         }
         nodes
+    }
+
+    /// A node with this stack, and no site yet.
+    fn node(&mut self, stack: &[u32]) -> Node {
+        let begin = self.stacks.len() as u32;
+        self.stacks.extend(stack);
+        Node { begin, end: self.stacks.len() as u32, sites: SiteIndices::new(), metrics: [0; 2] }
+    }
+
+    /// The number of a frame's token.
+    fn id<'f>(&mut self, frame: &Frame, file: &impl Fn(&str) -> &'f str) -> u32 {
+        let token = self.token(frame, file);
+        let (tokens, next) = (&mut self.tokens, self.ids.len() as u32);
+        *self.ids.entry(token).or_insert_with(|| {
+            tokens.push(token);
+            next
+        })
     }
 
     fn token<'f>(&mut self, frame: &Frame, file: &impl Fn(&str) -> &'f str) -> Token {
@@ -180,5 +221,33 @@ impl Tokens<'_> {
             line: address.or(frame.line.map(u64::from)).unwrap_or(0),
             is_inlined: frame.inlined,
         }
+    }
+}
+
+/// For tests: a node's frames and metrics.
+#[cfg(test)]
+pub(super) type Made = (Vec<Token>, [u64; 2]);
+
+#[cfg(test)]
+impl Sides {
+    /// Sides of these nodes, each of one site.
+    pub(super) fn made(before: &[Made], after: &[Made]) -> Self {
+        let (mut tokens, mut stacks) = (Vec::new(), Vec::new());
+        let mut side = |made: &[Made]| -> Vec<Node> {
+            let mut node = |(site, (frames, metrics)): (usize, &Made)| {
+                let begin = stacks.len() as u32;
+                stacks.extend((tokens.len() as u32..).take(frames.len()));
+                tokens.extend(frames);
+                Node {
+                    begin,
+                    end: stacks.len() as u32,
+                    sites: SiteIndices::from_slice(&[site]),
+                    metrics: *metrics,
+                }
+            };
+            made.iter().enumerate().map(&mut node).collect()
+        };
+        let (before, after) = (side(before), side(after));
+        Self { before, after, tokens, stacks, names: Vec::new() }
     }
 }

@@ -3,7 +3,7 @@
 use super::likeness::Weights;
 use super::node::{NameId, Node, Sides};
 use super::state::{Match, Rounds, Side};
-use super::{Level, group, lines, rename, similar, spelling, split};
+use super::{Level, SiteIndices, group, lines, rename, similar, spelling, split};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rounds of looking for renamed functions: each one found makes the neighbours' neighbours known.
@@ -24,7 +24,7 @@ impl Outcome {
         if found.level < Level::Renamed || found.after.is_empty() {
             return Vec::new();
         }
-        let frames = found.before.iter().flat_map(|index| &sides.before[*index].frames);
+        let frames = found.before.iter().flat_map(|index| sides.frames(&sides.before[*index]));
         let names: FxHashSet<NameId> = frames.map(|frame| frame.name).collect();
         (0..self.renames.len()).filter(|rename| names.contains(&self.renames[*rename].0)).collect()
     }
@@ -39,12 +39,11 @@ pub(super) fn run(sides: &Sides) -> Outcome {
         renamed: FxHashMap::default(),
         matches: Vec::new(),
     };
-    rounds.by_lines(Level::Lines, |_, node, _| node.frames.iter().map(|frame| frame.place).collect());
+    rounds.by_lines(Level::Lines, |_, node, _| sides.frames(node).map(|frame| frame.place).collect());
     let spellings = spelling::find(&rounds, &rounds.shared_names());
     rounds.renamed.extend(spellings);
     rounds.by_lines(Level::Files, |rounds, node, side| rounds.every_name(node, side));
-    let names = rounds.all_names();
-    let weights = Weights::of(names.iter().map(Vec::as_slice));
+    let weights = Weights::of(rounds.all_names().iter());
     rounds.by_group(Level::Inlining, &weights, |rounds, node, side| rounds.physical(node, side));
     let mut renames = Vec::new();
     for _ in 0..RENAME_ROUNDS_MAX {
@@ -73,7 +72,7 @@ impl Rounds<'_> {
                 let is_same = level == Level::Lines
                     && before.len() == 1
                     && after.len() == 1
-                    && self.sides.before[before[0]].has_lines_of(&self.sides.after[after[0]]);
+                    && self.sides.have_same_lines(&self.sides.before[before[0]], &self.sides.after[after[0]]);
                 self.matches.push(Match { before, after, level: if is_same { Level::Same } else { level } });
             }
         }
@@ -91,26 +90,26 @@ impl Rounds<'_> {
     }
 
     /// Open nodes of both sides under the same key, in the order of the nodes before. An empty key is no key.
-    fn groups(&self, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) -> Vec<(Vec<usize>, Vec<usize>)> {
-        let mut by_key: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
-        let mut groups: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    fn groups(&self, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) -> Vec<(SiteIndices, SiteIndices)> {
+        let mut by_key: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+        let mut groups: Vec<(SiteIndices, SiteIndices)> = Vec::new();
         for &index in &self.open_before {
             let key = key(self, &self.sides.before[index], Side::Before);
-            if !key.is_empty() || self.sides.before[index].frames.is_empty() {
-                let at = *by_key.entry(key).or_insert(groups.len());
+            if !key.is_empty() || self.sides.before[index].is_stackless() {
+                let at = *by_key.entry(key.into()).or_insert(groups.len() as u32) as usize;
                 if at == groups.len() {
-                    groups.push((Vec::new(), Vec::new()));
+                    groups.push((SiteIndices::new(), SiteIndices::new()));
                 }
                 groups[at].0.push(index);
             }
         }
         for &index in &self.open_after {
             let key = key(self, &self.sides.after[index], Side::After);
-            let is_stackless = self.sides.after[index].frames.is_empty();
+            let is_stackless = self.sides.after[index].is_stackless();
             if (!key.is_empty() || is_stackless)
-                && let Some(at) = by_key.get(&key)
+                && let Some(at) = by_key.get(&key[..])
             {
-                groups[*at].1.push(index);
+                groups[*at as usize].1.push(index);
             }
         }
         groups.retain(|(_, after)| !after.is_empty());
@@ -120,8 +119,9 @@ impl Rounds<'_> {
     /// Adds unmatched nodes.
     fn rest(&mut self) {
         let alone = |before, after| Match { before, after, level: Level::Same };
-        let gone = self.open_before.iter().map(|index| alone(vec![*index], Vec::new()));
-        let new = self.open_after.iter().map(|index| alone(Vec::new(), vec![*index]));
+        let one = |index: &usize| SiteIndices::from_slice(&[*index]);
+        let gone = self.open_before.iter().map(|index| alone(one(index), SiteIndices::new()));
+        let new = self.open_after.iter().map(|index| alone(SiteIndices::new(), one(index)));
         let rest: Vec<Match> = gone.chain(new).collect();
         self.matches.extend(rest);
     }

@@ -8,7 +8,7 @@
 use super::likeness::{ALIKE, STACKS_ALIKE, Weights, agreement, is_plausible, same_leaf};
 use super::node::NameId;
 use super::state::{Match, Rounds, Side};
-use super::{Level, group};
+use super::{Level, SiteIndices, group};
 use rustc_hash::FxHashMap;
 
 /// Frames from the leaf of which two candidates must share one.
@@ -48,7 +48,11 @@ pub(super) fn pair(rounds: &mut Rounds<'_>, weights: &Weights) {
     for pair in group::greedy(found.iter().map(|pair| (pair.before, pair.after))) {
         let percent = likeness.get(&pair).map_or(0, |likeness| likeness * 100 / ALIKE);
         let level = Level::Similar(percent.min(99) as u8);
-        rounds.matches.push(Match { before: vec![pair.0], after: vec![pair.1], level });
+        rounds.matches.push(Match {
+            before: SiteIndices::from_slice(&[pair.0]),
+            after: SiteIndices::from_slice(&[pair.1]),
+            level,
+        });
     }
     rounds.close();
 }

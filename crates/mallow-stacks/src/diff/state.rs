@@ -1,14 +1,14 @@
 //! What the rounds of matching share: what is matched, what is open, and nodes' names as both sides know them.
 
-use super::Level;
 use super::node::{NameId, Node, Sides};
+use super::{Level, SiteIndices};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Nodes of both sides that are the same.
 #[derive(Clone, Debug)]
 pub(super) struct Match {
-    pub(super) before: Vec<usize>,
-    pub(super) after: Vec<usize>,
+    pub(super) before: SiteIndices,
+    pub(super) after: SiteIndices,
     pub(super) level: Level,
 }
 
@@ -33,6 +33,19 @@ impl SharedNames {
     }
 }
 
+/// Sequences of names, one behind the other.
+pub(super) struct Sequences {
+    names: Vec<NameId>,
+    ends: Vec<usize>,
+}
+
+impl Sequences {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &[NameId]> + Clone {
+        let begins = std::iter::once(0).chain(self.ends.iter().copied());
+        begins.zip(&self.ends).map(|(begin, end)| &self.names[begin..*end])
+    }
+}
+
 /// The side of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Side {
@@ -51,27 +64,28 @@ impl Rounds<'_> {
 
     /// The names of a node as the side after has them.
     pub(super) fn every_name(&self, node: &Node, side: Side) -> Vec<NameId> {
-        node.frames.iter().map(|frame| self.name_after(frame.name, side)).collect()
+        self.sides.frames(node).map(|frame| self.name_after(frame.name, side)).collect()
     }
 
     /// Returns the names on each side.
     pub(super) fn names_of_sides(&self) -> [FxHashSet<NameId>; 2] {
-        let names =
-            |nodes: &[Node]| nodes.iter().flat_map(|node| &node.frames).map(|frame| frame.name).collect();
+        let names = |nodes: &[Node]| {
+            nodes.iter().flat_map(|node| self.sides.frames(node)).map(|frame| frame.name).collect()
+        };
         [names(&self.sides.before), names(&self.sides.after)]
     }
 
     /// All names of a node, recursion once.
     pub(super) fn names(&self, node: &Node, side: Side) -> Vec<NameId> {
         let mut names: Vec<NameId> =
-            node.frames.iter().map(|frame| self.name_after(frame.name, side)).collect();
+            self.sides.frames(node).map(|frame| self.name_after(frame.name, side)).collect();
         names.dedup();
         names
     }
 
     /// The names without inlined calls.
     pub(super) fn physical(&self, node: &Node, side: Side) -> Vec<NameId> {
-        let physical = node.frames.iter().filter(|frame| !frame.is_inlined);
+        let physical = self.sides.frames(node).filter(|frame| !frame.is_inlined);
         physical.map(|frame| self.name_after(frame.name, side)).collect()
     }
 
@@ -83,16 +97,22 @@ impl Rounds<'_> {
         names
     }
 
-    pub(super) fn all_names(&self) -> Vec<Vec<NameId>> {
-        let before = self.sides.before.iter().map(|node| self.names(node, Side::Before));
-        before.chain(self.sides.after.iter().map(|node| self.names(node, Side::After))).collect()
+    /// The names of all nodes.
+    pub(super) fn all_names(&self) -> Sequences {
+        let mut all = Sequences { names: Vec::new(), ends: Vec::new() };
+        let before = self.sides.before.iter().map(|node| (node, Side::Before));
+        for (node, side) in before.chain(self.sides.after.iter().map(|node| (node, Side::After))) {
+            all.names.extend(self.names(node, side));
+            all.ends.push(all.names.len());
+        }
+        all
     }
 
     /// Returns the names on both sides, renamed ones under their later name.
     pub(super) fn shared_names(&self) -> SharedNames {
         let names = |nodes: &[Node], side| {
             let mut has = vec![false; self.sides.names.len()];
-            for frame in nodes.iter().flat_map(|node| &node.frames) {
+            for frame in nodes.iter().flat_map(|node| self.sides.frames(node)) {
                 has[self.name_after(frame.name, side) as usize] = true;
             }
             has

@@ -17,7 +17,7 @@ pub(super) fn analyse<R: Read + Seek>(
     let Some(process) = parts.processes.values().nth(index.0 as usize) else { return Ok(0) };
     process.require_events()?;
     let before = parts.processes.values().take(index.0 as usize);
-    let stack_base = before.map(|process| process.stacks.len() as u32).sum();
+    let stack_base = before.map(|process| process.stack_count()).sum();
     let mut checked = Checked::new(process, Feed { sink, stack_base });
     checked.run(scan, process, parts.damaged)?;
     Ok(checked.events)

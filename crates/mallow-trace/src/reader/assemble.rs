@@ -44,6 +44,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         parent: node.parent.map(|parent| StackId(base + parent)),
         location,
     }));
+    drop(process.stacks);
     let summary = process.summary.unwrap_or_default();
     profile.sites.extend(summary.sites.iter().map(|site| Site {
         process: index,

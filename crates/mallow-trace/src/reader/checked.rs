@@ -28,7 +28,7 @@ impl<V: Blocks> Checked<V> {
     pub(super) fn new(process: &ProcessParts, to: V) -> Checked<V> {
         Checked {
             to,
-            stack_count: process.stacks.len() as u32,
+            stack_count: process.stack_count(),
             threads_listed: process.threads.len() as u64,
             events: 0,
             last_us: 0,

@@ -21,6 +21,8 @@ pub(super) struct ProcessParts {
     pub(super) end: Option<ProcessEnd>,
     pub(super) modules: Vec<MappedModule>,
     pub(super) stacks: Vec<StackNode>,
+    /// How many there were, if they were dropped.
+    dropped: usize,
     /// Set when stack nodes are missing: later ones have no place.
     stacks_broken: bool,
     pub(super) threads: BTreeMap<u32, ThreadName>,
@@ -137,6 +139,18 @@ impl Parts {
         Ok(())
     }
 
+    /// Drops what events need not: they take half of a large file's memory.
+    pub(super) fn keep_events(&mut self) {
+        self.symbols = Vec::new();
+        for process in self.processes.values_mut() {
+            process.dropped = process.stacks.len();
+            process.stacks = Vec::new();
+            if let Some(summary) = &mut process.summary {
+                summary.sites = Vec::new();
+            }
+        }
+    }
+
     /// Returns whether the recording was closed in order.
     pub(super) fn is_closed(&self) -> bool {
         self.end.is_some() && self.torn.is_none() && self.damaged.is_none()
@@ -158,6 +172,11 @@ impl ProcessParts {
             summary.sites = known;
         }
         summary
+    }
+
+    /// How many stack nodes it has.
+    pub(super) fn stack_count(&self) -> u32 {
+        self.stacks.len().max(self.dropped) as u32
     }
 
     /// Adds stack nodes, unless some before them are missing.

@@ -4,15 +4,21 @@ use super::{DiffOptions, DiffSide};
 use crate::sites::Wanted;
 use crate::{Filter, Sites, lines};
 use mallow_base::Frame;
-use mallow_stacks::{DiffSite, Metric, Module, StackId, StackProfile, Stacks, Weights};
-use rustc_hash::FxHashSet;
+use mallow_stacks::{DiffSites, Metric, Module, StackId, StackProfile, Stacks, Weights};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
 pub(super) const DEPTH_MAX: usize = 512;
 
-/// A profile with its sites.
+/// A profile with its sites. Their frames are numbered, because half a million stacks would not fit into memory apart.
 pub(super) struct Side<'a, W> {
-    pub(super) sites: Vec<DiffSite<'a, W>>,
+    /// Every frame once.
+    frames: Vec<&'a Frame>,
+    /// The stacks of all sites, one behind the other, leaf first.
+    numbers: Vec<u32>,
+    /// Where each ends.
+    ends: Vec<u32>,
+    totals: Vec<W>,
     stacks: Vec<Option<StackId>>,
     /// For each site whether the filter wants it.
     wanted: Vec<bool>,
@@ -26,14 +32,23 @@ impl<'a, W: Weights> Side<'a, W> {
         let sites = profile.sites().iter().map(|site| (usize::from(wanted.includes(site.stack)), site));
         let rows = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        let mut side = Self { sites: Vec::new(), stacks: Vec::new(), wanted: Vec::new() };
+        let count = rows.iter().map(|sites| sites.rows.len()).sum::<usize>() + 1;
+        let mut side = Self {
+            frames: Vec::new(),
+            numbers: Vec::new(),
+            ends: Vec::with_capacity(count),
+            totals: Vec::with_capacity(count),
+            stacks: Vec::with_capacity(count),
+            wanted: Vec::with_capacity(count),
+        };
+        let mut known = FxHashMap::default();
         let mut told = W::default();
-        for (group, sites) in rows.iter().enumerate() {
+        for (group, sites) in rows.into_iter().enumerate() {
             for row in &sites.rows {
                 let frames = lines(sites.frames(row), options.shown);
-                let frames: Vec<&Frame> = frames.iter().take(depth).map(|line| line.frame).collect();
                 told.add(&row.totals);
-                side.sites.push(DiffSite { frames, totals: row.totals });
+                side.add(&mut known, frames.iter().take(depth).map(|line| line.frame));
+                side.totals.push(row.totals);
                 side.stacks.push(row.stack);
                 side.wanted.push(group == 1);
             }
@@ -42,19 +57,37 @@ impl<'a, W: Weights> Side<'a, W> {
         side
     }
 
+    fn add(&mut self, known: &mut FxHashMap<*const Frame, u32>, frames: impl Iterator<Item = &'a Frame>) {
+        for frame in frames {
+            let number = *known.entry(std::ptr::from_ref(frame)).or_insert_with(|| {
+                self.frames.push(frame);
+                self.frames.len() as u32 - 1
+            });
+            self.numbers.push(number);
+        }
+        self.ends.push(self.numbers.len() as u32);
+    }
+
     /// Adds the part of the totals that no site has, as a site without a stack: some tools write only the largest
     /// sites.
     fn add_rest(&mut self, rest: W, options: &DiffOptions<W::Metric>) {
         if W::Metric::ALL.iter().any(|metric| metric.of_site(&rest) > 0) {
-            self.sites.push(DiffSite { frames: Vec::new(), totals: rest });
+            self.ends.push(self.numbers.len() as u32);
+            self.totals.push(rest);
             self.stacks.push(None);
             self.wanted.push(options.filter.is_none());
         }
     }
 
+    fn frames_of(&self, site: usize) -> impl Iterator<Item = &'a Frame> {
+        let begin = site.checked_sub(1).map_or(0, |before| self.ends[before]);
+        let numbers = &self.numbers[begin as usize..self.ends[site] as usize];
+        numbers.iter().map(|number| self.frames[*number as usize])
+    }
+
     /// The metric of all sites.
     pub(super) fn total(&self, measure: W::Metric) -> u64 {
-        self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
+        self.totals.iter().map(|totals| measure.of_site(totals)).fold(0, u64::saturating_add)
     }
 
     /// Returns whether the filter wants one of the sites.
@@ -64,14 +97,30 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// Some sites as part of a row; none if there are none.
     pub(super) fn part(&self, sites: &[usize], totals: W, by: W::Metric) -> Option<DiffSide<'a, W>> {
-        let metric = |site: &usize| by.of_site(&self.sites[*site].totals);
+        let metric = |site: &usize| by.of_site(&self.totals[*site]);
         let heaviest = *sites.iter().max_by_key(|site| (metric(site), std::cmp::Reverse(**site)))?;
         Some(DiffSide {
             totals,
             stacks: sites.len(),
             stack: self.stacks[heaviest],
-            frames: self.sites[heaviest].frames.clone(),
+            frames: self.frames_of(heaviest).collect(),
         })
+    }
+}
+
+impl<W: Weights> DiffSites for Side<'_, W> {
+    type Weights = W;
+
+    fn count(&self) -> usize {
+        self.totals.len()
+    }
+
+    fn frames(&self, site: usize) -> impl Iterator<Item = &Frame> {
+        self.frames_of(site)
+    }
+
+    fn totals(&self, site: usize) -> &W {
+        &self.totals[site]
     }
 }
 

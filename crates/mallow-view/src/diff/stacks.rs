@@ -116,7 +116,7 @@ fn compared<'a, W: Weights>(stacks: &[Stack<'a, W>]) -> Vec<DiffSite<'a, W>> {
 /// Returns the stacks of both sides of an entry, with their weights. If several became several, the earlier weights
 /// are split by program, and within a program in proportion to the later ones.
 fn spread<W: Weights>(
-    entry: &DiffEntry<W>,
+    entry: &DiffEntry,
     before: &[Stack<'_, W>],
     after: &[Stack<'_, W>],
     by: W::Metric,

@@ -16,6 +16,7 @@ mod rust;
 mod scripts;
 mod step;
 mod swift;
+mod swift_form;
 mod swift_package;
 mod tools;
 

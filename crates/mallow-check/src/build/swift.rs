@@ -6,6 +6,7 @@
 use super::BuildError;
 use super::place::{Place, Plan};
 use super::step::{Rules, Step};
+use super::swift_form::{has_run, runtime};
 use super::swift_package;
 use super::tools::SWIFTC;
 use crate::shims;
@@ -19,14 +20,6 @@ pub(super) fn plan(place: Place<'_>, source: &Path) -> Result<Plan, BuildError> 
         Some(package) if has_run => swift_package::plan(place, source, package),
         _ => alone(place, source, has_run),
     }
-}
-
-/// Returns whether a file declares `func run(identifier:)`, however it is spaced; what is commented out does not.
-pub(super) fn has_run(text: &str) -> bool {
-    text.lines().any(|line| {
-        let line: String = line.split("//").next().unwrap_or_default().split_whitespace().collect();
-        line.contains("funcrun(identifier")
-    })
 }
 
 fn alone(place: Place<'_>, source: &Path, has_run: bool) -> Result<Plan, BuildError> {
@@ -61,31 +54,4 @@ fn alone(place: Place<'_>, source: &Path, has_run: bool) -> Result<Plan, BuildEr
         version: tool.version.clone(),
     };
     Ok(Plan { pieces: Vec::new(), last: Some(last), prepared: place.of_program(output, runtime) })
-}
-
-/// The runtime of a compiler that tells its version so. Patches do not change what the library allocates.
-pub(super) fn runtime(version: &str) -> Option<String> {
-    let version = version.split_whitespace().skip_while(|word| *word != "version").nth(1)?;
-    Some(format!("swift {}", version.split('.').take(2).collect::<Vec<_>>().join(".")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_declaration_is_known_however_it_is_spaced() {
-        for text in [
-            "import NIOCore\nfunc run(identifier: String) {\n",
-            "  public func  run( identifier : String ) {}",
-            "fileprivate func helper() {}\nfunc run(identifier id: String) { }",
-        ] {
-            assert!(has_run(text), "{text}");
-        }
-        for text in
-            ["// func run(identifier: String)", "run(identifier: \"a\")", "func run(name: String) {}", ""]
-        {
-            assert!(!has_run(text), "{text}");
-        }
-    }
 }

@@ -5,7 +5,7 @@
 use super::BuildError;
 use super::place::{Place, Plan};
 use super::step::{Rules, Step};
-use super::swift::{has_run, runtime};
+use super::swift_form::{has_run, runtime};
 use super::tools::SWIFT;
 use crate::manifest::{Language, Program, SwiftPackage, TestSpec};
 use crate::shims;

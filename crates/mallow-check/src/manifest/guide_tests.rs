@@ -96,12 +96,13 @@ fn every_example_can_be_read_and_together_they_have_every_key() {
         .skip(1)
         .map(|rest| rest.split("\n```").next().expect("the example's end"))
         .collect();
-    assert_eq!(examples.len(), 2);
+    assert_eq!(examples.len(), 3);
     for example in &examples {
         parse(example).unwrap();
     }
     let lines: Vec<&str> = examples.iter().flat_map(|example| example.lines()).collect();
-    for key in keys("[gate]\n").into_iter().chain(keys("[[test]]\nname = \"a\"\n")) {
+    let tables = ["[gate]\n", "[swift]\n", "[[test]]\nname = \"a\"\n"];
+    for key in tables.into_iter().flat_map(keys) {
         let is_used =
             |line: &&str| line.starts_with(&format!("{key} =")) || line.starts_with(&format!("{key}."));
         assert!(lines.iter().any(is_used), "{key}");

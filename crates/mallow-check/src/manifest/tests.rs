@@ -213,7 +213,7 @@ fn a_key_in_the_wrong_table_is_sent_to_its_own() {
     }
     assert_eq!(
         said("build = \"make\"\n"),
-        "line 1, column 1: there is no key `build` here; there are `gate`, `test` and `defaults`"
+        "line 1, column 1: there is no key `build` here; there are `gate`, `swift`, `test` and `defaults`"
     );
 }
 

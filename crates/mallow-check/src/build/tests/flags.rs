@@ -140,13 +140,13 @@ fn swift_files_that_import_modules_of_a_package_are_built_with_it() {
     ]);
     let script = r#"#!/bin/sh
 if [ "$1" = --version ]; then echo "Swift version 6.0.3 (swift-6.0.3-RELEASE)"; exit 0; fi
-[ "$*" = "build -c release -Xswiftc -g --package-path $6 --product $8" ] || { echo "not so: $*"; exit 1; }
-sources="$6/Sources/$8"
+[ "$*" = "build -c release -Xswiftc -g --package-path $7 --product $9" ] || { echo "not so: $*"; exit 1; }
+sources="$7/Sources/$9"
 for file in main.swift mallow_measure.swift shared.swift ../CMallow/include/mallow.h ../CMallow/include/module.modulemap ../CMallow/module.c; do
   [ -f "$sources/$file" ] || { echo "$file is missing"; exit 1; }
 done
-mkdir -p "$6/.build/release"
-cp "$sources/$8.swift" "$6/.build/release/$8" && chmod 755 "$6/.build/release/$8"
+mkdir -p "$7/.build/release"
+cp "$sources/$9.swift" "$7/.build/release/$9" && chmod 755 "$7/.build/release/$9"
 "#;
     let swift = bench.write_program("bin/swift", script);
     let suite = Suite::open(Some(&bench.suite_folder().join("tests")), &[]).unwrap();

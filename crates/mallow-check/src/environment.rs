@@ -9,7 +9,7 @@ use memchr::memmem;
 
 /// What can be observed of a program.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
+pub struct ObservedProgram<'a> {
     /// Such as `x86_64`.
     pub architecture: &'a str,
     /// The executable's path, symbolic links resolved.
@@ -25,7 +25,7 @@ pub struct Seen<'a> {
 }
 
 /// The environment of a program that a caller sees.
-pub fn of(seen: &Seen<'_>) -> Environment {
+pub fn of(seen: &ObservedProgram<'_>) -> Environment {
     let known = seen.runtime.map(str::to_owned);
     // The interpreter's own report is more reliable than its file's name.
     let with_version = known.clone().filter(|known| known.contains(|c: char| c.is_ascii_digit()));

@@ -65,7 +65,7 @@ fn the_allocator_is_the_libcs_unless_another_is_mapped() {
 
 #[test]
 fn all_together() {
-    let seen = Seen {
+    let seen = ObservedProgram {
         architecture: "x86_64",
         executable: "/srv/demo/bench",
         modules: &modules(&["/usr/lib/libc.so.6"]),
@@ -74,14 +74,14 @@ fn all_together() {
         processors: 2,
     };
     assert_eq!(of(&seen), environment());
-    let rust = of(&Seen { runtime: Some("rustc 1.88"), ..seen });
+    let rust = of(&ObservedProgram { runtime: Some("rustc 1.88"), ..seen });
     assert_eq!(rust.runtime, "rustc 1.88");
 }
 
 proptest! {
     #[test]
     fn no_content_makes_it_panic(content in prop::collection::vec(any::<u8>(), 0..200), name in "\\PC{0,20}") {
-        let seen = Seen {
+        let seen = ObservedProgram {
             architecture: &name, executable: &name, modules: std::slice::from_ref(&name), libc: &content, runtime: None,
             processors: 1,
         };

@@ -13,14 +13,14 @@ mod timed;
 mod unseen;
 
 pub(crate) use counted::sentence;
-use counted::{Seen, empty, note_blind, of_regions, whole_run};
+use counted::{ProgramViewCell, empty, note_blind, of_regions, whole_run};
 pub(crate) use environment::watched_environment;
 pub use error::RunError;
 
 use crate::build::Prepared;
 use crate::manifest::{Mode, TestSpec};
 use mallow_collect::{
-    CommandLines, Counted, Output, Patience, RecordOptions, RecordOutcome, Resolve, Scope, record,
+    CommandLines, Counted, Output, RecordOptions, RecordOutcome, Resolve, Scope, SettleTimeout, record,
 };
 use mallow_gate::measurement::Measurement;
 use mallow_launch::SpawnOptions;
@@ -92,7 +92,7 @@ impl Runner<'_> {
 
     fn measure_regions(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut regions: Vec<Measurement> = Vec::new();
-        let seen = Seen::new();
+        let seen = ProgramViewCell::new();
         let repeats = task.repeats;
         for _ in 0..repeats.runs.max(1) {
             let started = self.start(task, None)?;
@@ -112,7 +112,7 @@ impl Runner<'_> {
 
     fn measure_processes(&mut self, task: &Task<'_>) -> Result<Vec<Measurement>, RunError> {
         let mut measured: Option<Measurement> = None;
-        let seen = Seen::new();
+        let seen = ProgramViewCell::new();
         for number in 0..task.repeats.warmups + task.repeats.runs {
             let started = self.start(task, None)?;
             let run = whole_run(&started.outcome.processes, task.test.mode)?;
@@ -142,7 +142,7 @@ impl Runner<'_> {
             command_lines: self.command_lines,
             output: Output::File { path: folder.join("trace.mallow"), force: true },
             summary_only: true,
-            regions: Some(Counted { patience: patience(test), scope: scope(test.mode) }),
+            regions: Some(Counted { settle_timeout: settle_timeout(test), scope: scope(test.mode) }),
             spawn: SpawnOptions {
                 environment,
                 directory: Some(prepared.directory.clone()),
@@ -194,13 +194,13 @@ fn scope(mode: Mode) -> Scope {
     }
 }
 
-fn patience(test: &TestSpec) -> Patience {
-    let usual = Patience::default();
+fn settle_timeout(test: &TestSpec) -> SettleTimeout {
+    let usual = SettleTimeout::default();
     match test.settings.quiesce_ms {
         None => usual,
         Some(limit_ms) => {
             let limit = Duration::from_millis(limit_ms.into());
-            Patience { still: usual.still.min(limit), limit }
+            SettleTimeout { still: usual.still.min(limit), limit }
         }
     }
 }

@@ -37,7 +37,7 @@ pub enum WorkdirError {
     /// No place can be written to.
     #[error(
         "there is no place for a working folder: {}; set XDG_CACHE_HOME or TMPDIR to a folder that can be written",
-        told(.tried)
+        attempts_text(.tried)
     )]
     NoPlace {
         /// What was tried, and what the system said.
@@ -59,7 +59,7 @@ pub enum WorkdirError {
     },
 }
 
-fn told(tried: &[(PathBuf, io::Error)]) -> String {
+fn attempts_text(tried: &[(PathBuf, io::Error)]) -> String {
     tried.iter().map(|(path, error)| format!("{}: {error}", path.display())).collect::<Vec<_>>().join(", ")
 }
 

@@ -70,7 +70,7 @@ mod tests {
     use crate::args::LowArgs;
     use clap::Parser;
 
-    fn told(line: &str) -> Option<String> {
+    fn contradiction_in(line: &str) -> Option<String> {
         let words = std::iter::once("mallow").chain(line.split(' '));
         let typed = LowArgs::try_parse_from(words).unwrap_or_else(|error| panic!("{error}"));
         refuse(&typed.command).err().map(|failure| failure.sentence().to_owned())
@@ -82,11 +82,14 @@ mod tests {
             ["diff - -", "flamegraph - -", "heap diff - a -", "heap growth a - -", "heap explain - --smaps -"]
         {
             assert_eq!(
-                told(line).as_deref(),
+                contradiction_in(line).as_deref(),
                 Some("- is stdin, which can be only one of the files; name the others.")
             );
         }
-        assert_eq!((told("diff a -"), told("heap diff - a"), told("report -")), (None, None, None));
+        assert_eq!(
+            (contradiction_in("diff a -"), contradiction_in("heap diff - a"), contradiction_in("report -")),
+            (None, None, None)
+        );
     }
 
     #[test]
@@ -100,12 +103,12 @@ mod tests {
             ("heap d -f json --compat heapy", "--compat", "json"),
         ] {
             let sentence = format!("{flag} means nothing with --format {format}; leave one of the two away.");
-            assert_eq!(told(line), Some(sentence), "{line}");
+            assert_eq!(contradiction_in(line), Some(sentence), "{line}");
         }
         for line in
             ["report f --annotate x -f text", "heap d --histogram -f json", "heap d --class C --format json"]
         {
-            assert_eq!(told(line), None, "{line}");
+            assert_eq!(contradiction_in(line), None, "{line}");
         }
     }
 }

@@ -89,12 +89,12 @@ where
     let (verdicts, shares) = (&verdicts[..], &shares[..]);
     let diff = DiffReport { sides, options: &options, per, limit, comparison, verdicts, shares };
     write(&diff, request)?;
-    let of_metrics = told(verdicts, request);
+    let of_metrics = print_verdicts(verdicts, request);
     let of_shares = told_of_shares(shares, is_complete);
     Ok(if exit_code::FAILED == of_shares || of_metrics == exit_code::FINE { of_shares } else { of_metrics })
 }
 
-/// As [`told`], for shares of functions.
+/// As [`print_verdicts`], for shares of functions.
 fn told_of_shares(verdicts: &[ShareVerdict], is_complete: bool) -> u8 {
     for verdict in verdicts.iter().filter(|verdict| verdict.is_broken != Some(false)) {
         output::tell(&format!("mallow: {}\n", mallow_text::diff::share(verdict, is_complete)));
@@ -107,7 +107,7 @@ fn told_of_shares(verdicts: &[ShareVerdict], is_complete: bool) -> u8 {
 }
 
 /// Prints which limits are exceeded or cannot be judged, and returns the exit code.
-fn told<M: DiffWords>(verdicts: &[Verdict<M>], request: &Diff) -> u8 {
+fn print_verdicts<M: DiffWords>(verdicts: &[Verdict<M>], request: &Diff) -> u8 {
     let mut code = exit_code::FINE;
     for verdict in verdicts {
         let sentence = match verdict.is_broken {

@@ -36,15 +36,15 @@ impl Sink for Nowhere {
 }
 
 /// A small process that is said to have written a memory.
-struct Liar {
+struct ForgedProcess {
     child: Child,
     memory: SharedMemory,
     clock: Clock,
     process: TracedProcess,
 }
 
-impl Liar {
-    fn new(regions: Option<Counted>) -> Liar {
+impl ForgedProcess {
+    fn new(regions: Option<Counted>) -> ForgedProcess {
         let child = Command::new("sleep").arg("100").spawn().unwrap();
         let memory = SharedMemory::new(1);
         memory.own(0, 7, 1);
@@ -58,7 +58,7 @@ impl Liar {
         clock.note();
         let process =
             TracedProcess::begin(registration, 0, wanted, &mut Executables::default(), &clock, &mut Nowhere);
-        Liar { child, memory, clock, process: process.unwrap() }
+        ForgedProcess { child, memory, clock, process: process.unwrap() }
     }
 
     /// Publishes words, as many at a time as a ring holds, and reads them; says how long one reading took at most.
@@ -83,7 +83,7 @@ impl Liar {
     }
 }
 
-impl Drop for Liar {
+impl Drop for ForgedProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -99,55 +99,55 @@ const LONG: Duration = Duration::from_secs(10);
 
 #[test]
 fn a_process_that_claims_more_blocks_than_its_memory_holds_is_dropped() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     let blocks =
         |from: u64, to: u64| -> Vec<u64> { (from..to).flat_map(|at| alloc(at << 20, NODE_ROOT)).collect() };
-    liar.write(&blocks(1, 20_000));
-    assert_eq!(liar.judged(), None, "some are always allowed");
-    liar.write(&blocks(20_000, 200_000));
-    let held = liar.process.held_bytes();
-    assert!(liar.judged().is_some_and(|why| why.contains("than its memory has room for")), "{held}");
+    forged.write(&blocks(1, 20_000));
+    assert_eq!(forged.judged(), None, "some are always allowed");
+    forged.write(&blocks(20_000, 200_000));
+    let held = forged.process.held_bytes();
+    assert!(forged.judged().is_some_and(|why| why.contains("than its memory has room for")), "{held}");
     assert!(held < 3 * EXCESS_BYTES_MAX, "{held}");
 }
 
 /// A program may have many processes of which each has a little.
 #[test]
 fn memory_held_for_ended_processes_counts() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     let mut budget = Budget::default();
-    budget.judge(std::slice::from_mut(&mut liar.process));
-    assert_eq!(liar.process.beyond(), None);
+    budget.judge(std::slice::from_mut(&mut forged.process));
+    assert_eq!(forged.process.beyond(), None);
     budget.ended_excess_bytes = EXCESS_BYTES_MAX + 1;
-    budget.judge(std::slice::from_mut(&mut liar.process));
-    assert!(liar.process.beyond().is_some());
+    budget.judge(std::slice::from_mut(&mut forged.process));
+    assert!(forged.process.beyond().is_some());
 }
 
 #[test]
 fn a_process_that_execs_endlessly_is_dropped_for_good() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     let mut budget = Budget::default();
-    (0..IMAGES_MAX).for_each(|_| budget.note_replaced(&mut liar.process));
-    assert_eq!(liar.process.beyond(), None);
-    budget.note_replaced(&mut liar.process);
-    assert!(liar.process.beyond().is_some());
-    let peer = Peer::of_pid(liar.child.id());
+    (0..IMAGES_MAX).for_each(|_| budget.note_replaced(&mut forged.process));
+    assert_eq!(forged.process.beyond(), None);
+    budget.note_replaced(&mut forged.process);
+    assert!(forged.process.beyond().is_some());
+    let peer = Peer::of_pid(forged.child.id());
     assert!(!budget.is_shunned(&peer));
-    budget.note_ended(&liar.process);
+    budget.note_ended(&forged.process);
     assert!(budget.is_shunned(&peer) && !budget.is_shunned(&Peer::of_pid(1)));
-    liar.child.kill().unwrap();
-    liar.child.wait().unwrap();
+    forged.child.kill().unwrap();
+    forged.child.wait().unwrap();
     assert!(!budget.is_shunned(&peer), "its number may be another one's now");
 }
 
 #[test]
 fn an_absurdly_deep_stack_is_not_followed_to_its_end() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     for id in 0..200_000u32 {
-        liar.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), u64::from(id) + 2);
+        forged.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), u64::from(id) + 2);
     }
-    liar.write(&alloc(0x1000, 0));
-    assert!(liar.judged().is_some_and(|why| why.contains("deeper than a recorder goes")));
-    assert!(liar.process.stacks().len() <= 1 << 16);
+    forged.write(&alloc(0x1000, 0));
+    assert!(forged.judged().is_some_and(|why| why.contains("deeper than a recorder goes")));
+    assert!(forged.process.stacks().len() <= 1 << 16);
 }
 
 /// Each event has a pair of its own, and all of them the same two deep stacks.
@@ -155,32 +155,32 @@ fn an_absurdly_deep_stack_is_not_followed_to_its_end() {
 fn a_pass_over_deep_pairs_of_stacks_is_bounded() {
     const DEEP: u32 = 30_000;
     const PAIRS: u32 = 2_000;
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     for id in 0..DEEP {
         let parent = if id + 1 < DEEP { u64::from(id) + 2 } else { 0 };
-        liar.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), parent);
+        forged.memory.node(id, node_key(0x1000 + u64::from(id), false, 0), parent);
     }
     let words: Vec<u64> = (0..PAIRS)
         .flat_map(|pair| {
-            liar.memory.node(DEEP + pair, pair_key(0), 1);
+            forged.memory.node(DEEP + pair, pair_key(0), 1);
             alloc(0x1000 + u64::from(pair) * 16, DEEP + pair)
         })
         .collect();
-    liar.memory.push(0, &words);
-    assert!(liar.read() < LONG);
-    let left = liar.process.pending_words();
+    forged.memory.push(0, &words);
+    assert!(forged.read() < LONG);
+    let left = forged.process.pending_words();
     assert!(0 < left && left < words.len() as u64, "{left} of {} words are for the next pass", words.len());
     // The last ones of a process that has ended: a second of them, and no more.
     let begun = Instant::now();
-    liar.process.drain_to_the_end(&liar.clock, &mut Nowhere).unwrap();
+    forged.process.drain_to_the_end(&forged.clock, &mut Nowhere).unwrap();
     assert!(begun.elapsed() < LONG);
-    assert!(liar.judged().is_some_and(|why| why.contains("than can be read in a second")));
+    assert!(forged.judged().is_some_and(|why| why.contains("than can be read in a second")));
 }
 
 /// Short records that each stand for one with the longest path that there is.
 #[test]
 fn a_log_that_repeats_a_module_does_not_multiply_its_memory() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     let path = [b'/'; 4096];
     let fixed = size_of::<ModuleRecord>();
     let mut log = vec![0u8; MODULE_LOG_BYTES];
@@ -193,40 +193,40 @@ fn a_log_that_repeats_a_module_does_not_multiply_its_memory() {
         put(&mut log, at + offset_of!(ModuleAgain, record_bytes), &(again as u32).to_le_bytes());
         put(&mut log, at + offset_of!(ModuleAgain, generation), &(generation as u64 + 1).to_le_bytes());
     }
-    liar.memory.write(MODULES_OFFSET, &log);
-    liar.memory.write(offset_of!(Header, modules_reserved), &(log.len() as u64).to_le_bytes());
-    assert!(liar.read() < LONG);
-    assert!(liar.judged().is_some_and(|why| why.contains("log of modules")));
-    let held: usize = liar.process.modules().iter().map(|module| module.path.len()).sum();
+    forged.memory.write(MODULES_OFFSET, &log);
+    forged.memory.write(offset_of!(Header, modules_reserved), &(log.len() as u64).to_le_bytes());
+    assert!(forged.read() < LONG);
+    assert!(forged.judged().is_some_and(|why| why.contains("log of modules")));
+    let held: usize = forged.process.modules().iter().map(|module| module.path.len()).sum();
     assert!(held < 64 << 20, "{held}");
 }
 
 /// Time stands still, so no end waits too long for its allocation.
 #[test]
 fn pending_frees_are_bounded() {
-    let mut liar = Liar::new(None);
+    let mut forged = ForgedProcess::new(None);
     let words: Vec<u64> = (1..1_000_000u64).map(|at| event::word0(Kind::Free, at * 16, 0)).collect();
-    assert!(liar.write(&words) < LONG);
-    assert!(liar.process.held_bytes() < 1 << 20, "{}", liar.process.held_bytes());
+    assert!(forged.write(&words) < LONG);
+    assert!(forged.process.held_bytes() < 1 << 20, "{}", forged.process.held_bytes());
     // The same for blocks upon each other.
     let words: Vec<u64> = (1..200_000u64).flat_map(|at| [alloc(at * 16, NODE_ROOT); 2].concat()).collect();
-    assert!(liar.write(&words) < LONG);
-    assert!(liar.process.held_bytes() < 32 << 20, "{}", liar.process.held_bytes());
+    assert!(forged.write(&words) < LONG);
+    assert!(forged.process.held_bytes() < 32 << 20, "{}", forged.process.held_bytes());
 }
 
 #[test]
 fn nested_regions_are_bounded() {
-    let mut liar = Liar::new(Some(Counted::default()));
+    let mut forged = ForgedProcess::new(Some(Counted::default()));
     let mark = |what: Mark| [event::word0(Kind::Mark, 0, 0), event::word1(0, what as u32)];
-    liar.write(&mark(Mark::Begin));
-    assert_eq!(liar.judged(), None);
+    forged.write(&mark(Mark::Begin));
+    assert_eq!(forged.judged(), None);
     // Who waits at a mark cannot come to another one.
     let marks: Vec<u64> = (0..3).flat_map(|_| mark(Mark::Begin)).collect();
-    liar.write(&marks);
-    assert!(liar.judged().is_some_and(|why| why.contains("waits at a mark")));
-    let mut liar = Liar::new(Some(Counted::default()));
+    forged.write(&marks);
+    assert!(forged.judged().is_some_and(|why| why.contains("waits at a mark")));
+    let mut forged = ForgedProcess::new(Some(Counted::default()));
     for _ in 0..1000 {
-        liar.write(&mark(Mark::Begin));
+        forged.write(&mark(Mark::Begin));
     }
-    assert!(liar.judged().is_some_and(|why| why.contains("256 regions")));
+    assert!(forged.judged().is_some_and(|why| why.contains("256 regions")));
 }

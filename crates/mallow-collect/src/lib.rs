@@ -88,7 +88,7 @@ pub use live_stacks::LiveStacks;
 pub use mallow_wire::shared::{
     PYTHON_OBJECTS_VARIABLE as PYTHON_OBJECTS, RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS,
 };
-pub use marks::{Counted, Patience, Scope};
+pub use marks::{Counted, Scope, SettleTimeout};
 pub use output::Output;
 pub use own::{OwnAhead, OwnOptions, OwnQuery, ScopeEnd, collect_own};
 pub use record::{RecordOptions, RecordOutcome, record};

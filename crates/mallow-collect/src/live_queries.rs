@@ -29,18 +29,18 @@ pub(crate) struct LiveQueries {
     started: Option<Sender<u32>>,
     taken: Vec<Query>,
     orders: Vec<Pending>,
-    lives: Lives,
+    totals: ProcessTotals,
 }
 
 /// What processes had done when they were seen last, so that it is known of those that have ended.
 #[derive(Debug, Default)]
-struct Lives {
+struct ProcessTotals {
     /// Allocations of those that live, by their index.
     allocations: FxHashMap<u32, u64>,
     ended: EndedProcesses,
 }
 
-impl Lives {
+impl ProcessTotals {
     /// `living` are the processes of this pass with their allocations.
     fn pass(&mut self, living: impl Iterator<Item = (u32, u64)>) {
         let before = std::mem::take(&mut self.allocations);
@@ -70,7 +70,7 @@ impl LiveQueries {
             started: Some(started),
             taken: Vec::new(),
             orders: Vec::new(),
-            lives: Lives::default(),
+            totals: ProcessTotals::default(),
         }
     }
 
@@ -90,10 +90,11 @@ impl Observer for LiveQueries {
 
     /// Answers the accepted queries. A caller that has stopped waiting gets no answer.
     fn after_pass(&mut self, processes: &mut [TracedProcess]) {
-        self.lives.pass(processes.iter().map(|process| (process.index, process.fold().totals().allocations)));
+        self.totals
+            .pass(processes.iter().map(|process| (process.index, process.fold().totals().allocations)));
         for query in std::mem::take(&mut self.taken) {
             match query {
-                Query::Heap(reply) => drop(reply.send(look(processes, self.lives.ended))),
+                Query::Heap(reply) => drop(reply.send(look(processes, self.totals.ended))),
                 Query::Live(reply) => drop(reply.send(live(processes))),
                 Query::Stacks(reply) => drop(reply.send(LiveStacks::of(processes))),
                 Query::Order(order, patience, reply) => {
@@ -205,13 +206,13 @@ mod tests {
 
     #[test]
     fn who_has_ended_is_counted_with_what_it_had_done_when_it_was_seen_last() {
-        let mut lives = Lives::default();
-        lives.pass([(1, 10), (2, 20)].into_iter());
-        lives.pass([(1, 15), (2, 25), (3, 7)].into_iter());
-        assert_eq!(lives.ended, EndedProcesses::default());
-        lives.pass([(1, 16)].into_iter());
-        assert_eq!(lives.ended, EndedProcesses { processes: 2, allocations: 32 });
-        lives.pass([(1, 17)].into_iter());
-        assert_eq!(lives.ended.processes, 2, "nobody ends twice");
+        let mut totals = ProcessTotals::default();
+        totals.pass([(1, 10), (2, 20)].into_iter());
+        totals.pass([(1, 15), (2, 25), (3, 7)].into_iter());
+        assert_eq!(totals.ended, EndedProcesses::default());
+        totals.pass([(1, 16)].into_iter());
+        assert_eq!(totals.ended, EndedProcesses { processes: 2, allocations: 32 });
+        totals.pass([(1, 17)].into_iter());
+        assert_eq!(totals.ended.processes, 2, "nobody ends twice");
     }
 }

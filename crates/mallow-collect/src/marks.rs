@@ -9,7 +9,7 @@
 //! - otherwise when nothing has changed for a while. Waiting in vain is not repeated: a region that left the same at once
 //!   and after the whole wait is given a tenth of it from then on.
 //!
-//! After [`Patience::limit`] waiting is given up, which the run then says.
+//! After [`SettleTimeout::limit`] waiting is given up, which the run then says.
 
 use crate::channels::ChannelReader;
 use crate::descriptors::{Descriptors, Snapshot};
@@ -29,16 +29,16 @@ pub(crate) const FROM_FIRST: &str = "\0first";
 
 /// How long the end of a region waits for frees that are in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct SettleTimeout {
     /// What is left must not change for so long.
     pub still: Duration,
     /// Then waiting is given up in any case.
     pub limit: Duration,
 }
 
-impl Default for Patience {
-    fn default() -> Patience {
-        Patience { still: Duration::from_millis(500), limit: Duration::from_secs(5) }
+impl Default for SettleTimeout {
+    fn default() -> SettleTimeout {
+        SettleTimeout { still: Duration::from_millis(500), limit: Duration::from_secs(5) }
     }
 }
 
@@ -46,7 +46,7 @@ impl Default for Patience {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
     /// How long the ends of regions may take.
-    pub patience: Patience,
+    pub settle_timeout: SettleTimeout,
     /// What is counted beside the regions.
     pub scope: Scope,
 }
@@ -150,7 +150,7 @@ impl Left {
 }
 
 /// Whether a thread can continue.
-enum Stillness {
+enum Settling {
     NotYet,
     Settled,
     GivenUp,
@@ -288,7 +288,7 @@ impl Marks {
                 _ => match innermost(regions) {
                     Some(name) => {
                         let counts = self.look(&name, regions).counts();
-                        !matches!(self.stillness(&mut asked, &name, counts), Stillness::NotYet)
+                        !matches!(self.settling(&mut asked, &name, counts), Settling::NotYet)
                     }
                     None => true,
                 },
@@ -322,13 +322,13 @@ impl Marks {
             return true;
         }
         let left = self.look(&name, regions);
-        let settled = match self.stillness(asked, &name, left.counts()) {
-            Stillness::NotYet => return false,
-            Stillness::Settled => true,
-            Stillness::GivenUp => false,
+        let settled = match self.settling(asked, &name, left.counts()) {
+            Settling::NotYet => return false,
+            Settling::Settled => true,
+            Settling::GivenUp => false,
         };
         let waited = asked.since.elapsed();
-        let is_in_vain = !asked.has_changed && waited >= self.counted.patience.still;
+        let is_in_vain = !asked.has_changed && waited >= self.counted.settle_timeout.still;
         if is_in_vain && self.in_vain.len() < ODD_NAMES_MAX && !self.in_vain.contains(&name) {
             self.in_vain.push(name.clone());
         }
@@ -359,10 +359,10 @@ impl Marks {
         })
     }
 
-    fn stillness(&self, asked: &mut Asked, name: &str, left: (u64, u64)) -> Stillness {
+    fn settling(&self, asked: &mut Asked, name: &str, left: (u64, u64)) -> Settling {
         let now = Instant::now();
         if left == (0, 0) {
-            return Stillness::Settled;
+            return Settling::Settled;
         }
         if asked.left != Some(left) {
             asked.has_changed |= asked.left.is_some();
@@ -370,13 +370,14 @@ impl Marks {
             asked.unchanged_since = now;
         }
         let vain = self.in_vain.iter().any(|other| other == name);
-        let still = if vain { self.counted.patience.still / 10 } else { self.counted.patience.still };
+        let still =
+            if vain { self.counted.settle_timeout.still / 10 } else { self.counted.settle_timeout.still };
         if threads_of(self.pid) == Some(1) || now.duration_since(asked.unchanged_since) >= still {
-            Stillness::Settled
-        } else if now.duration_since(asked.since) >= self.counted.patience.limit {
-            Stillness::GivenUp
+            Settling::Settled
+        } else if now.duration_since(asked.since) >= self.counted.settle_timeout.limit {
+            Settling::GivenUp
         } else {
-            Stillness::NotYet
+            Settling::NotYet
         }
     }
 }

@@ -11,7 +11,7 @@ const STACK: StackId = StackId(0);
 
 /// An event as a ring holds it.
 #[derive(Clone, Copy, Debug)]
-enum Seen {
+enum RingEvent {
     Alloc { address: u64, size: u64 },
     Free { address: u64 },
     Begin { address: u64 },
@@ -22,18 +22,18 @@ enum Seen {
 }
 
 /// An event, its thread, and its time in microseconds.
-type Stamped = (u32, u64, Seen);
+type Stamped = (u32, u64, RingEvent);
 
 fn feed(pairing: &mut Pairing, (thread, time_us, seen): Stamped) {
     let thread = ThreadIndex(thread);
     match seen {
-        Seen::Alloc { address, size } => pairing.alloc(thread, address, STACK, size, time_us),
-        Seen::Free { address } => pairing.free(thread, address, time_us),
-        Seen::Begin { address } => pairing.realloc_begin(thread, address, false, time_us),
-        Seen::Moved { address, size } => pairing.realloc_done(thread, address, STACK, size, time_us),
-        Seen::Freed => pairing.realloc_freed(thread, time_us),
-        Seen::ReallocFailed => pairing.realloc_failed(thread, STACK, 99, time_us),
-        Seen::Failed => pairing.failed(thread, STACK, 99, time_us),
+        RingEvent::Alloc { address, size } => pairing.alloc(thread, address, STACK, size, time_us),
+        RingEvent::Free { address } => pairing.free(thread, address, time_us),
+        RingEvent::Begin { address } => pairing.realloc_begin(thread, address, false, time_us),
+        RingEvent::Moved { address, size } => pairing.realloc_done(thread, address, STACK, size, time_us),
+        RingEvent::Freed => pairing.realloc_freed(thread, time_us),
+        RingEvent::ReallocFailed => pairing.realloc_failed(thread, STACK, 99, time_us),
+        RingEvent::Failed => pairing.failed(thread, STACK, 99, time_us),
     }
 }
 
@@ -103,34 +103,34 @@ impl Program {
             match choice {
                 0..4 if self.is_vacant(address) => {
                     self.born(thread, address, size);
-                    Seen::Alloc { address, size }
+                    RingEvent::Alloc { address, size }
                 }
                 4..7 if self.live.contains_key(&address) => {
                     let block = self.live.remove(&address);
                     self.died(thread, block);
-                    Seen::Free { address }
+                    RingEvent::Free { address }
                 }
                 7 if self.live.contains_key(&address) => self.begin(thread, address, target, size),
                 8 => {
                     self.running.insert(thread, (None, Outcome::Failed));
-                    Seen::Begin { address: inherited }
+                    RingEvent::Begin { address: inherited }
                 }
                 9 if self.is_vacant(target) => {
                     self.reserved.push(target);
                     self.running.insert(thread, (None, Outcome::Moved(target, size)));
-                    Seen::Begin { address: inherited }
+                    RingEvent::Begin { address: inherited }
                 }
                 10 => {
                     self.died(thread, None);
-                    Seen::Free { address: inherited }
+                    RingEvent::Free { address: inherited }
                 }
                 11 => {
                     self.totals.failed += 1;
-                    Seen::Failed
+                    RingEvent::Failed
                 }
                 12 => {
                     self.running.insert(thread, (None, Outcome::Freed));
-                    Seen::Begin { address: inherited }
+                    RingEvent::Begin { address: inherited }
                 }
                 _ => return,
             }
@@ -142,7 +142,7 @@ impl Program {
         !self.live.contains_key(&address) && !self.reserved.contains(&address)
     }
 
-    fn begin(&mut self, thread: u32, address: u64, target: u64, size: u64) -> Seen {
+    fn begin(&mut self, thread: u32, address: u64, target: u64, size: u64) -> RingEvent {
         let outcome = match size % 4 {
             0 => Outcome::Failed,
             1 => Outcome::Freed,
@@ -156,10 +156,10 @@ impl Program {
             Outcome::Freed => {}
         }
         self.running.insert(thread, (block.map(|block| (address, block)), outcome));
-        Seen::Begin { address }
+        RingEvent::Begin { address }
     }
 
-    fn end(&mut self, thread: u32, old: Option<(u64, Block)>, outcome: Outcome) -> Seen {
+    fn end(&mut self, thread: u32, old: Option<(u64, Block)>, outcome: Outcome) -> RingEvent {
         let block = old.map(|(_, block)| block);
         match outcome {
             Outcome::Moved(address, size) => {
@@ -167,11 +167,11 @@ impl Program {
                 self.died(thread, block);
                 self.born(thread, address, size);
                 self.totals.reallocations += 1;
-                Seen::Moved { address, size }
+                RingEvent::Moved { address, size }
             }
             Outcome::Freed => {
                 self.died(thread, block);
-                Seen::Freed
+                RingEvent::Freed
             }
             Outcome::Failed => {
                 if let Some((address, block)) = old {
@@ -179,7 +179,7 @@ impl Program {
                     self.live.insert(address, block);
                 }
                 self.totals.failed += 1;
-                Seen::ReallocFailed
+                RingEvent::ReallocFailed
             }
         }
     }
@@ -207,19 +207,19 @@ fn peak_bytes(events: &[Stamped]) -> u64 {
     let mut peak = 0;
     for (thread, _, seen) in events {
         match *seen {
-            Seen::Alloc { address, size } => drop(pairing.insert(address, size)),
-            Seen::Free { address } => drop(pairing.remove(&address)),
-            Seen::Begin { address } => {
+            RingEvent::Alloc { address, size } => drop(pairing.insert(address, size)),
+            RingEvent::Free { address } => drop(pairing.remove(&address)),
+            RingEvent::Begin { address } => {
                 let size = pairing.remove(&address);
                 running.insert(*thread, size.map(|size| (address, size)));
             }
-            Seen::Moved { address, size } => {
+            RingEvent::Moved { address, size } => {
                 running.remove(thread);
                 pairing.insert(address, size);
             }
-            Seen::Freed => drop(running.remove(thread)),
-            Seen::ReallocFailed => pairing.extend(running.remove(thread).flatten()),
-            Seen::Failed => {}
+            RingEvent::Freed => drop(running.remove(thread)),
+            RingEvent::ReallocFailed => pairing.extend(running.remove(thread).flatten()),
+            RingEvent::Failed => {}
         }
         let kept: u64 = running.values().flatten().map(|(_, size)| size).sum();
         peak = peak.max(pairing.values().sum::<u64>() + kept);
@@ -281,13 +281,13 @@ proptest! {
             time_us += passed_us;
             let (address, size) = (16 + place * 16, u64::from(size));
             let seen = match kind {
-                0 => Seen::Alloc { address, size },
-                1 => Seen::Free { address },
-                2 => Seen::Begin { address },
-                3 => Seen::Moved { address, size },
-                4 => Seen::Freed,
-                5 => Seen::ReallocFailed,
-                _ => Seen::Failed,
+                0 => RingEvent::Alloc { address, size },
+                1 => RingEvent::Free { address },
+                2 => RingEvent::Begin { address },
+                3 => RingEvent::Moved { address, size },
+                4 => RingEvent::Freed,
+                5 => RingEvent::ReallocFailed,
+                _ => RingEvent::Failed,
             };
             (thread, time_us, seen)
         });
@@ -301,22 +301,26 @@ const HERE: u64 = 0x1000;
 
 #[test]
 fn a_block_from_before_the_fork_is_freed_unmatched() {
-    let folded = paired([(0, 10, Seen::Free { address: HERE })]);
+    let folded = paired([(0, 10, RingEvent::Free { address: HERE })]);
     assert_eq!((folded.totals.frees, folded.frees_unmatched), (1, 1));
 }
 
 #[test]
 fn a_child_that_frees_and_then_gets_the_same_address_has_a_live_block() {
-    let folded =
-        paired([(0, 10, Seen::Free { address: HERE }), (0, 10, Seen::Alloc { address: HERE, size: 24 })]);
+    let folded = paired([
+        (0, 10, RingEvent::Free { address: HERE }),
+        (0, 10, RingEvent::Alloc { address: HERE, size: 24 }),
+    ]);
     assert_eq!((folded.totals.frees, folded.frees_unmatched), (1, 1));
     assert_eq!((folded.totals.leaked_blocks, folded.totals.leaked_bytes), (1, 24));
 }
 
 #[test]
 fn a_free_does_not_wait_for_an_allocation_of_much_later() {
-    let folded =
-        paired([(0, 10, Seen::Free { address: HERE }), (1, 20, Seen::Alloc { address: HERE, size: 24 })]);
+    let folded = paired([
+        (0, 10, RingEvent::Free { address: HERE }),
+        (1, 20, RingEvent::Alloc { address: HERE, size: 24 }),
+    ]);
     assert_eq!((folded.frees_unmatched, folded.totals.leaked_blocks), (1, 1));
 }
 
@@ -324,10 +328,10 @@ fn a_free_does_not_wait_for_an_allocation_of_much_later() {
 fn a_block_whose_free_went_unseen_does_not_shift_the_frees_behind_it() {
     // 10 bytes vanish unseen; the free after 100 µs is the second block's.
     let folded = paired([
-        (0, 10, Seen::Alloc { address: HERE, size: 10 }),
-        (0, 20, Seen::Alloc { address: HERE, size: 20 }),
-        (0, 120, Seen::Free { address: HERE }),
-        (0, 121, Seen::Alloc { address: HERE, size: 30 }),
+        (0, 10, RingEvent::Alloc { address: HERE, size: 10 }),
+        (0, 20, RingEvent::Alloc { address: HERE, size: 20 }),
+        (0, 120, RingEvent::Free { address: HERE }),
+        (0, 121, RingEvent::Alloc { address: HERE, size: 30 }),
     ]);
     assert_eq!((folded.totals.frees, folded.frees_unmatched), (2, 0));
     assert_eq!((folded.totals.leaked_blocks, folded.totals.leaked_bytes), (1, 30));
@@ -335,8 +339,10 @@ fn a_block_whose_free_went_unseen_does_not_shift_the_frees_behind_it() {
 
 #[test]
 fn a_process_killed_in_realloc_leaves_the_block_live() {
-    let folded =
-        paired([(0, 10, Seen::Alloc { address: HERE, size: 40 }), (0, 11, Seen::Begin { address: HERE })]);
+    let folded = paired([
+        (0, 10, RingEvent::Alloc { address: HERE, size: 40 }),
+        (0, 11, RingEvent::Begin { address: HERE }),
+    ]);
     assert_eq!((folded.totals.leaked_blocks, folded.totals.leaked_bytes), (1, 40));
     assert_eq!((folded.totals.frees, folded.totals.reallocations), (0, 0));
 }
@@ -344,10 +350,10 @@ fn a_process_killed_in_realloc_leaves_the_block_live() {
 #[test]
 fn a_realloc_whose_end_was_lost_leaves_its_block_live() {
     let folded = paired([
-        (0, 10, Seen::Alloc { address: HERE, size: 40 }),
-        (0, 11, Seen::Begin { address: HERE }),
-        (0, 12, Seen::Begin { address: HERE }),
-        (0, 13, Seen::Moved { address: HERE, size: 80 }),
+        (0, 10, RingEvent::Alloc { address: HERE, size: 40 }),
+        (0, 11, RingEvent::Begin { address: HERE }),
+        (0, 12, RingEvent::Begin { address: HERE }),
+        (0, 13, RingEvent::Moved { address: HERE, size: 80 }),
     ]);
     assert_eq!((folded.totals.leaked_blocks, folded.totals.leaked_bytes), (1, 80));
     assert_eq!((folded.totals.reallocations, folded.frees_unmatched), (1, 0));

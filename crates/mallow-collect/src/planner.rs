@@ -21,7 +21,7 @@ use unseen::UnseenLibrary;
 /// The thread that answers. It ends with this.
 #[derive(Debug)]
 pub(crate) struct Planner {
-    desk: Arc<Mutex<Desk>>,
+    server: Arc<Mutex<PlanServer>>,
     /// Wakes the thread: it is to end, or another thread has accepted connections that it does not poll yet.
     wake: Arc<OwnedFd>,
     is_over: Arc<AtomicBool>,
@@ -29,7 +29,7 @@ pub(crate) struct Planner {
 
 /// The listening socket for requests.
 #[derive(Debug)]
-struct Desk {
+struct PlanServer {
     socket: Arc<PrivateSocket>,
     token: [u8; 16],
     connections: Vec<Connection>,
@@ -47,23 +47,25 @@ impl Planner {
     pub(crate) fn start(beside: &PrivateSocket, token: [u8; 16]) -> Option<Planner> {
         let socket = Arc::new(beside.beside(PATH_END)?);
         let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?);
-        let desk = Desk { socket: Arc::clone(&socket), token, connections: Vec::new(), unseen: Vec::new() };
-        let desk = Arc::new(Mutex::new(desk));
+        let server =
+            PlanServer { socket: Arc::clone(&socket), token, connections: Vec::new(), unseen: Vec::new() };
+        let server = Arc::new(Mutex::new(server));
         let is_over = Arc::new(AtomicBool::new(false));
-        let (its_desk, its_wake, its_end) = (Arc::clone(&desk), Arc::clone(&wake), Arc::clone(&is_over));
-        let serve = move || serve(&its_desk, &socket, &its_wake, &its_end);
+        let (shared_server, its_wake, its_end) =
+            (Arc::clone(&server), Arc::clone(&wake), Arc::clone(&is_over));
+        let serve = move || serve(&shared_server, &socket, &its_wake, &its_end);
         std::thread::Builder::new().name("plans".into()).spawn(serve).ok()?;
-        Some(Planner { desk, wake, is_over })
+        Some(Planner { server, wake, is_over })
     }
 
     /// Returns sentences about the libraries of a process, each of them once. Messages that have arrived are
     /// processed first.
     pub(crate) fn unseen_of(&self, pid: u32) -> Vec<String> {
-        let mut desk = self.desk.lock().unwrap_or_else(PoisonError::into_inner);
-        if desk.attend() {
+        let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if server.answer_requests() {
             self.wake();
         }
-        desk.unseen.extract_if(.., |library| library.pid == pid).map(|library| library.sentence()).collect()
+        server.unseen.extract_if(.., |library| library.pid == pid).map(|library| library.sentence()).collect()
     }
 
     fn wake(&self) {
@@ -80,7 +82,7 @@ impl Drop for Planner {
 }
 
 /// Waits for questions until it is over.
-fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, wake: &OwnedFd, is_over: &AtomicBool) {
+fn serve(server: &Mutex<PlanServer>, socket: &PrivateSocket, wake: &OwnedFd, is_over: &AtomicBool) {
     loop {
         // Before connections are looked at: those that are accepted later wake it again.
         let _ = rustix::io::read(wake, &mut [0; 8]);
@@ -88,9 +90,9 @@ fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, wake: &OwnedFd, is_over: &A
             return;
         }
         let sockets: Vec<Arc<OwnedFd>> = {
-            let mut desk = desk.lock().unwrap_or_else(PoisonError::into_inner);
-            desk.attend();
-            desk.connections.iter().map(|connection| Arc::clone(&connection.socket)).collect()
+            let mut server = server.lock().unwrap_or_else(PoisonError::into_inner);
+            server.answer_requests();
+            server.connections.iter().map(|connection| Arc::clone(&connection.socket)).collect()
         };
         let mut polled = vec![PollFd::new(wake, PollFlags::IN), PollFd::new(&socket.socket, PollFlags::IN)];
         polled.extend(sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
@@ -100,9 +102,9 @@ fn serve(desk: &Mutex<Desk>, socket: &PrivateSocket, wake: &OwnedFd, is_over: &A
     }
 }
 
-impl Desk {
+impl PlanServer {
     /// Processes messages that have arrived. Returns whether there are new connections.
-    fn attend(&mut self) -> bool {
+    fn answer_requests(&mut self) -> bool {
         let mut has_new = false;
         while let Ok(socket) = accept_with(&self.socket.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
         {
@@ -114,13 +116,13 @@ impl Desk {
         }
         let (token, unseen) = (self.token, &mut self.unseen);
         self.connections.retain_mut(|connection| {
-            let heard = connection.hear(token);
-            for library in heard.unseen {
+            let received = connection.receive(token);
+            for library in received.unseen {
                 if unseen.len() < UNSEEN_MAX && !unseen.contains(&library) {
                     unseen.push(library);
                 }
             }
-            !heard.is_over
+            !received.is_over
         });
         has_new
     }

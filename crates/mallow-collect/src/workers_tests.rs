@@ -14,9 +14,9 @@ use std::time::Duration;
 
 /// Keeps chunks.
 #[derive(Default)]
-struct Kept(Vec<(u32, ChunkKind, Vec<u8>)>);
+struct KeptChunks(Vec<(u32, ChunkKind, Vec<u8>)>);
 
-impl Sink for Kept {
+impl Sink for KeptChunks {
     fn chunk(
         &mut self,
         kind: ChunkKind,
@@ -66,11 +66,17 @@ fn found(workers: Workers, clock: &Clock) -> Vec<Found> {
             peer: crate::peer::Peer::of_pid(std::process::id()),
             command: String::new(),
         };
-        let begun =
-            TracedProcess::begin(registration, index, WANTED, &mut executables, clock, &mut Kept::default());
+        let begun = TracedProcess::begin(
+            registration,
+            index,
+            WANTED,
+            &mut executables,
+            clock,
+            &mut KeptChunks::default(),
+        );
         processes.push(begun.unwrap());
     }
-    let mut kept = Kept::default();
+    let mut kept = KeptChunks::default();
     let mut words = 0;
     for round in 0..6 {
         (0..).zip(&memories).for_each(|(process, memory)| fill(memory, process, round));

@@ -4,7 +4,7 @@
 
 use crate::FlameGraph;
 use crate::colours::Tone;
-use crate::kept::{Kept, KeptBox};
+use crate::kept::{KeptBox, KeptBoxes};
 use crate::written::{PLACES_MAX, language_name};
 use mallow_base::Language;
 use mallow_stacks::{Flames, Unit};
@@ -55,7 +55,7 @@ enum At {
 }
 
 /// The data as JSON that may stand in any part of an XML document.
-pub(crate) fn json(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>) -> String {
+pub(crate) fn json(graph: &FlameGraph, flames: &Flames, kept: &KeptBoxes<'_>) -> String {
     let functions = &flames.functions;
     let boxes = || kept.boxes.iter();
     let of_two = |of: fn(&KeptBox<'_>) -> u64| -> Vec<u64> {
@@ -101,7 +101,7 @@ fn number(language: Language) -> usize {
 }
 
 /// The texts of the places that are named, and which of them each box has.
-fn places<'a>(flames: &'a Flames, kept: &Kept<'_>) -> (Vec<&'a str>, Vec<At>) {
+fn places<'a>(flames: &'a Flames, kept: &KeptBoxes<'_>) -> (Vec<&'a str>, Vec<At>) {
     let mut texts = Vec::new();
     let mut numbers = vec![-1; flames.places.len()];
     let mut at = Vec::with_capacity(kept.boxes.len());

@@ -9,7 +9,7 @@ const BOXES_MAX: usize = 100_000;
 
 /// The boxes that are kept, each before those that it calls.
 #[derive(Debug)]
-pub(crate) struct Kept<'a> {
+pub(crate) struct KeptBoxes<'a> {
     pub(crate) boxes: Vec<KeptBox<'a>>,
     /// How many are not.
     pub(crate) left_out: usize,
@@ -31,13 +31,13 @@ pub(crate) struct KeptBox<'a> {
     pub(crate) left: u64,
 }
 
-impl Kept<'_> {
+impl KeptBoxes<'_> {
     /// The widest boxes.
-    pub(crate) fn of(flames: &Flames) -> Kept<'_> {
-        Kept::at_most(flames, BOXES_MAX)
+    pub(crate) fn of(flames: &Flames) -> KeptBoxes<'_> {
+        KeptBoxes::at_most(flames, BOXES_MAX)
     }
 
-    pub(crate) fn at_most(flames: &Flames, boxes_max: usize) -> Kept<'_> {
+    pub(crate) fn at_most(flames: &Flames, boxes_max: usize) -> KeptBoxes<'_> {
         let totals = flames.totals();
         let (widest, left_out_width) = widest(&totals, boxes_max);
         let callees = Callees::of(flames, widest);
@@ -58,7 +58,7 @@ impl Kept<'_> {
             open[begin..].reverse();
         }
         let left_out = flames.boxes.len() - boxes.len();
-        Kept { boxes, left_out, left_out_width }
+        KeptBoxes { boxes, left_out, left_out_width }
     }
 
     /// The root.

@@ -16,7 +16,7 @@ mod kept;
 mod picture;
 mod written;
 
-use kept::Kept;
+use kept::KeptBoxes;
 use mallow_stacks::{Flames, Unit};
 
 /// How a flame graph looks.
@@ -54,7 +54,7 @@ impl FlameGraph {
     /// # Errors
     /// No stack weighs anything.
     pub fn draw(&self, flames: &Flames) -> Result<String, NothingToDraw> {
-        let kept = Kept::of(flames);
+        let kept = KeptBoxes::of(flames);
         if kept.whole().width == 0 {
             return Err(NothingToDraw);
         }

@@ -5,7 +5,7 @@
 use crate::FlameGraph;
 use crate::colours::{Tone, rules};
 use crate::data;
-use crate::kept::{Kept, KeptBox};
+use crate::kept::{KeptBox, KeptBoxes};
 use crate::written::{Words, language_name};
 use mallow_base::{Language, escaped_xml, grouped};
 use mallow_stacks::Flames;
@@ -33,7 +33,7 @@ const GONE: &str = "<defs><pattern id=\"mallow-gone\" width=\"8\" height=\"8\" p
 const MARGIN: f64 = 10.0;
 
 /// The document.
-pub(crate) fn svg(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>) -> String {
+pub(crate) fn svg(graph: &FlameGraph, flames: &Flames, kept: &KeptBoxes<'_>) -> String {
     let words = Words::of(graph, flames, kept.whole().weight);
     let drawn = Drawn::of(kept);
     let legend = legend(graph, flames, kept);
@@ -73,7 +73,7 @@ struct Drawn<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    fn of(kept: &'a Kept<'_>) -> Drawn<'a> {
+    fn of(kept: &'a KeptBoxes<'_>) -> Drawn<'a> {
         let scale = (WIDTH - 2.0 * MARGIN) / kept.whole().width as f64;
         let width = |of: &KeptBox<'_>| of.width as f64 * scale;
         let (shallow, deep): (Vec<KeptBox<'_>>, Vec<KeptBox<'_>>) =
@@ -99,7 +99,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// What is not drawn: first what a script shows, then what it cannot show either.
-    fn notes(&self, words: &Words<'_>, kept: &Kept<'_>) -> [String; 2] {
+    fn notes(&self, words: &Words<'_>, kept: &KeptBoxes<'_>) -> [String; 2] {
         let boxes = |count: usize| match count {
             1 => "1 box".to_owned(),
             count => format!("{} boxes", grouped(count as u64)),
@@ -127,7 +127,7 @@ impl<'a> Drawn<'a> {
 /// A swatch's class, and what it stands for.
 type Legend = Vec<(String, &'static str)>;
 
-fn legend(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>) -> Legend {
+fn legend(graph: &FlameGraph, flames: &Flames, kept: &KeptBoxes<'_>) -> Legend {
     if graph.is_compared {
         let tones = [
             (Tone::New, "new"),
@@ -148,7 +148,7 @@ fn legend(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>) -> Legend {
 }
 
 /// The languages of a graph's functions, in their own order.
-fn languages(flames: &Flames, kept: &Kept<'_>) -> Vec<Language> {
+fn languages(flames: &Flames, kept: &KeptBoxes<'_>) -> Vec<Language> {
     let mut has = [false; Language::ALL.len()];
     for of in &kept.boxes {
         if let Some(function) = of.this.function {
@@ -163,7 +163,7 @@ fn head_height(legend: &Legend, notes: &[String; 2]) -> f64 {
     if has_third { 72.0 } else { 54.0 }
 }
 
-fn open(graph: &FlameGraph, flames: &Flames, kept: &Kept<'_>, height: f64, out: &mut String) {
+fn open(graph: &FlameGraph, flames: &Flames, kept: &KeptBoxes<'_>, height: f64, out: &mut String) {
     let languages = match languages(flames, kept) {
         languages if languages.is_empty() => vec![Language::Native],
         languages => languages,

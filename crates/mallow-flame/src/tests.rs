@@ -1,6 +1,6 @@
 //! What stands in a picture, held against what was put in.
 
-use crate::kept::Kept;
+use crate::kept::KeptBoxes;
 use crate::{FlameGraph, NothingToDraw};
 use mallow_base::Language;
 use mallow_stacks::{FlameCall, FlameWeight, Flames, Unit};
@@ -193,7 +193,7 @@ fn what_is_too_narrow_is_left_out_and_said() {
     assert!(svg.contains(">2,999 boxes too narrow to be drawn<"), "{}", &svg[..4000]);
     // The script has them all.
     assert!(svg.contains("leaf_2999"));
-    let kept = Kept::at_most(&flames, 1000);
+    let kept = KeptBoxes::at_most(&flames, 1000);
     assert_eq!((kept.boxes.len(), kept.left_out, kept.left_out_width), (1000, 2003, 1));
 }
 
@@ -240,7 +240,7 @@ proptest! {
             let names: Vec<String> = names.iter().map(u8::to_string).collect();
             flames.add_names(names.iter().map(String::as_str), FlameWeight { before: *before, after: *after });
         }
-        let kept = Kept::at_most(&flames, boxes_max);
+        let kept = KeptBoxes::at_most(&flames, boxes_max);
         let sums = naive(&made);
         let mut path: Vec<u8> = Vec::new();
         // Where each open box may still be filled.

@@ -9,7 +9,7 @@ fn before(sites: Vec<Site>) -> Baseline {
 }
 
 /// Function, allocations before and after.
-fn told(changes: &[SiteChange]) -> Vec<(&str, Option<u64>, Option<u64>)> {
+fn change_list(changes: &[SiteChange]) -> Vec<(&str, Option<u64>, Option<u64>)> {
     let allocations = |side: Option<Metrics>| side.map(|metrics| metrics.allocations);
     changes
         .iter()
@@ -25,7 +25,7 @@ fn the_largest_change_comes_first_and_what_is_the_same_is_not_told() {
     let now = run(vec![site("new", 4, 1000, 0), site("less", 2, 10, 0), site("same", 1, 500, 0)]);
     let changes = changes(&before, &now, Metric::Allocations);
     assert_eq!(
-        told(&changes),
+        change_list(&changes),
         [("new", None, Some(1000)), ("less", Some(40), Some(10)), ("gone", Some(7), None)]
     );
 }
@@ -39,7 +39,7 @@ fn moved_lines_and_other_folders_are_no_change() {
     assert_eq!(changes(&before, &run(vec![moved.clone()]), Metric::Allocations), []);
     moved.metrics.allocations = 2000;
     let changes = changes(&before, &run(vec![moved]), Metric::Allocations);
-    assert_eq!(told(&changes), [("grow", Some(1000), Some(2000))]);
+    assert_eq!(change_list(&changes), [("grow", Some(1000), Some(2000))]);
     assert!(changes[0].exact);
     assert_eq!(changes[0].frames[0].line, Some(93), "the line of today");
     assert_eq!(changes[0].frames[0].file.as_deref(), Some("/srv/other/checkout/src/buf.c"));
@@ -57,7 +57,7 @@ fn another_caller_between_is_alike_and_not_exact() {
     let mut now = long(&["push", "encode_all", "encode"]);
     now.metrics.allocations = 1500;
     let changes = changes(&before, &run(vec![now]), Metric::Allocations);
-    assert_eq!(told(&changes), [("grow", Some(1000), Some(1500))]);
+    assert_eq!(change_list(&changes), [("grow", Some(1000), Some(1500))]);
     assert!(!changes[0].exact);
 }
 
@@ -106,7 +106,7 @@ fn of_two_calls_the_one_that_is_nearer_is_the_old_one() {
     for (old, new, outer) in [(8, 9, 21), (10, 11, 23)] {
         for now in [vec![call(old, outer), call(new, outer)], vec![call(new, outer), call(old, outer)]] {
             let changes = changes(&before, &run(now), Metric::Allocations);
-            assert_eq!(told(&changes), [("grow", None, Some(1000))]);
+            assert_eq!(change_list(&changes), [("grow", None, Some(1000))]);
             assert_eq!(changes[0].frames[1].line, Some(new));
             assert_eq!(changes[0].blamed, Some(1), "{changes:?}");
         }

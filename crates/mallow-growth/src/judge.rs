@@ -34,7 +34,10 @@ pub fn judge(evidence: &Evidence, rules: &Rules) -> Conclusion {
         allocator: trend(&metrics.allocator),
         managed: trend(&metrics.managed),
         idle_per_hour: idle.map(|idle| idle.per_hour),
-        detectable_per_request: metrics.sights(rules).map(|sight| sight.seen).reduce(f64::max),
+        detectable_per_request: metrics
+            .detection_limits(rules)
+            .map(|detectable| detectable.seen)
+            .reduce(f64::max),
         detectable_outside_per_request: metrics.sight_outside(),
         plateau: metrics.judged().1.plateau.or(metrics.kept().plateau),
         findings: findings(evidence, &metrics, rules),

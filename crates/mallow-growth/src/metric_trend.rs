@@ -60,7 +60,7 @@ pub(crate) struct MetricTrend {
     /// It rises with certainty, even if below the limit.
     pub(crate) creeps: bool,
     /// The smallest leak that would not have been passed, in units for each request.
-    pub(crate) sight: f64,
+    pub(crate) detectable: f64,
 }
 
 impl MetricTrend {
@@ -122,7 +122,7 @@ pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
         plateau,
         doubles: doubling.is_some(),
         creeps: look.creeps(),
-        sight: look.sight(),
+        detectable: look.detectable(),
     }
 }
 
@@ -234,7 +234,7 @@ impl Shape_<'_> {
 
     /// A leak adds the same to each pair's slope, so it moves the estimate and both ends of its interval by exactly itself. It is
     /// called as soon as the lower end passes the limit, and clears the run no longer as soon as the upper one does.
-    fn sight(&self) -> f64 {
+    fn detectable(&self) -> f64 {
         let Slope { slope, low, high, .. } = self.slope;
         let by_slope = self.per_request_min + (slope - low).max(high - slope);
         if self.is_level() { by_slope } else { self.bounded.unwrap_or(by_slope) }

@@ -49,7 +49,7 @@ fn heap_of(evidence: &Evidence, rules: &Rules) -> (Option<MetricTrend>, bool) {
 
 /// The detection limit of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Sight {
+pub(crate) struct DetectionLimit {
     /// The smallest leak that would not have been passed, in bytes for each request.
     pub(crate) seen: f64,
     /// Growth below this is never called growth there.
@@ -105,15 +105,16 @@ impl Metrics {
     }
 
     /// Returns the detection limits of the metrics that hold the memory: each of them has to show a leak.
-    pub(crate) fn sights(&self, rules: &Rules) -> impl Iterator<Item = Sight> {
-        let of = |limit: f64| move |trend: &MetricTrend| Sight { seen: trend.sight, limit };
-        let hidden = |sight: Sight| Sight { seen: sight.seen + self.hidden, ..sight };
+    pub(crate) fn detection_limits(&self, rules: &Rules) -> impl Iterator<Item = DetectionLimit> {
+        let of = |limit: f64| move |trend: &MetricTrend| DetectionLimit { seen: trend.detectable, limit };
+        let hidden =
+            |detectable: DetectionLimit| DetectionLimit { seen: detectable.seen + self.hidden, ..detectable };
         let heap = self.heap.as_ref().map(of(rules.heap_per_request_min));
         let managed = self.managed.as_ref().map(of(rules.heap_per_request_min));
         let is_resident = self.heap.is_none() || self.is_elsewhere;
         let resident = is_resident.then_some(self.kept()).map(of(rules.resident_per_request_min));
         // Of a run without two observations there is no slope, and nothing is known of a leak.
-        let known = |sight: &Sight| sight.seen > 0.0;
+        let known = |detectable: &DetectionLimit| detectable.seen > 0.0;
         let heaps = [heap, managed].into_iter().flatten().filter(known);
         heaps.chain(resident.filter(known).map(hidden))
     }
@@ -122,6 +123,6 @@ impl Metrics {
     pub(crate) fn sight_outside(&self) -> Option<f64> {
         // What workers hold outside of their heaps goes with them, and no series of all of them shows it.
         let is_heaps = self.heap.is_some() && !self.is_elsewhere && !self.by_age;
-        is_heaps.then_some(self.kept().sight).filter(|seen| *seen > 0.0)
+        is_heaps.then_some(self.kept().detectable).filter(|seen| *seen > 0.0)
     }
 }

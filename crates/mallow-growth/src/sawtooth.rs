@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn teeth_of_one_height_are_bounded() {
-        let sight = bounds(&series(teeth), 4.0).expect("they are bounded");
+        let detectable = bounds(&series(teeth), 4.0).expect("they are bounded");
         assert_eq!(bounds(&series(|x| teeth(x) + 16.0 * x), 4.0), None, "they climb");
         assert_eq!(bounds(&series(|x| 20.0 * teeth(x)), 4.0), None, "too large to say so");
         // A leak of the size that would have been seen is, and it is at most twice the limit.
-        assert!((0.0..=8.0).contains(&sight), "{sight}");
-        assert_eq!(bounds(&series(|x| teeth(x) + (sight + 0.1) * x), 4.0), None);
+        assert!((0.0..=8.0).contains(&detectable), "{detectable}");
+        assert_eq!(bounds(&series(|x| teeth(x) + (detectable + 0.1) * x), 4.0), None);
     }
 
     #[test]

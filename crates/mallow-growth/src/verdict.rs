@@ -64,15 +64,18 @@ pub(crate) fn decide(evidence: &Evidence, rules: &Rules, metrics: &Metrics, idle
         decision.verdict,
         Verdict::Clean | Verdict::Plateau | Verdict::Retention | Verdict::Fragmentation
     );
-    let blind = metrics.sights(rules).filter(|sight| sight.seen > rules.sensitivity(sight.limit));
+    let blind = metrics
+        .detection_limits(rules)
+        .filter(|detectable| detectable.seen > rules.sensitivity(detectable.limit));
     let worst = blind.max_by(|one, other| one.seen.total_cmp(&other.seen)).filter(|_| is_pass);
-    let Some(sight) = worst else { return decision };
-    let wanted = rules.sensitivity(sight.limit);
+    let Some(detectable) = worst else { return decision };
+    let wanted = rules.sensitivity(detectable.limit);
     // Noise does not depend on the number of requests in an iteration, so its part of a slope becomes smaller.
-    let times = (wanted > sight.limit).then(|| (sight.seen - sight.limit) / (wanted - sight.limit));
+    let times = (wanted > detectable.limit)
+        .then(|| (detectable.seen - detectable.limit) / (wanted - detectable.limit));
     let needs = vec![
         Need::Iterations(more_iterations(evidence.observations.len())),
-        Need::Sensitivity { seen: sight.seen, wanted, times },
+        Need::Sensitivity { seen: detectable.seen, wanted, times },
     ];
     // No number of iterations would do.
     let needs = needs.into_iter().skip(usize::from(times.is_none())).collect();
@@ -274,7 +277,7 @@ fn resident_alone(evidence: &Evidence, metrics: &Metrics, more: Need) -> Decisio
 
 /// Nothing grows: is more kept than used, did it rise, or was there nothing at all?
 fn at_rest(evidence: &Evidence, metrics: &Metrics) -> Verdict {
-    let kept = Kept::of(evidence);
+    let kept = Retained::of(evidence);
     if kept.is_much(kept.released, metrics.resident.trend.last) {
         return Verdict::Retention;
     }
@@ -289,7 +292,7 @@ fn at_rest(evidence: &Evidence, metrics: &Metrics) -> Verdict {
 }
 
 /// Freed memory that the allocator keeps, in the judged window.
-struct Kept {
+struct Retained {
     /// Released on request.
     released: f64,
     /// Not released: free, resident, and not there before the work.
@@ -299,8 +302,8 @@ struct Kept {
     live: f64,
 }
 
-impl Kept {
-    fn of(evidence: &Evidence) -> Kept {
+impl Retained {
+    fn of(evidence: &Evidence) -> Retained {
         let late = &evidence.observations[window(&evidence.observations)];
         let of = |metric: &dyn Fn(&Observation) -> Option<u64>| {
             median(late.iter().filter_map(metric).map(|bytes| bytes as f64))
@@ -324,7 +327,7 @@ impl Kept {
             Some(unexplained.min(seen.held_free_bytes?).min(in_areas))
         };
         let above = |seen: &Observation| Some(seen.resident_bytes.saturating_sub(before?.resident_bytes));
-        Kept {
+        Retained {
             released: of(&|seen| Some(seen.resident_bytes.saturating_sub(seen.trimmed_bytes?))),
             stuck: of(&stuck),
             excess: before.map(|_| of(&above)),

@@ -232,7 +232,7 @@ fn new_objects(
     Some(graph.objects().map(&mut is_new).collect())
 }
 
-/// One object of each told group: a new one, in the hands of who holds most of the new ones. Where new ones cannot be told, who
+/// One object of each told group: a new one, held by the object that holds most of the new ones. Where new ones cannot be told, who
 /// holds as many as somebody held before is taken for the same.
 fn examples(
     before: Dominated<'_>,
@@ -241,24 +241,25 @@ fn examples(
     told: &[u32],
     is_new: Option<&[bool]>,
 ) -> FxHashMap<u32, ObjectId> {
-    let new =
-        hands(after.tree, group_of.1, told, |object| is_new.is_none_or(|is_new| is_new[object.0 as usize]));
+    let new = holder_counts(after.tree, group_of.1, told, |object| {
+        is_new.is_none_or(|is_new| is_new[object.0 as usize])
+    });
     let known = match is_new {
-        Some(_) => Hands::default(),
-        None => hands(before.tree, group_of.0, told, |_| true),
+        Some(_) => HolderCounts::default(),
+        None => holder_counts(before.tree, group_of.0, told, |_| true),
     };
     told.iter()
         .map(|group| {
             let mut counts = FxHashMap::<u64, u64>::default();
-            known.iter().filter(|(key, _)| key.0 == *group).for_each(|(_, hand)| {
-                *counts.entry(hand.objects).or_default() += 1;
+            known.iter().filter(|(key, _)| key.0 == *group).for_each(|(_, count)| {
+                *counts.entry(count.objects).or_default() += 1;
             });
-            let mut hands: Vec<(u64, ObjectId)> = new
+            let mut counts_of_holders: Vec<(u64, ObjectId)> = new
                 .iter()
                 .filter(|(key, _)| key.0 == *group)
-                .map(|(_, hand)| (hand.objects, hand.last))
+                .map(|(_, count)| (count.objects, count.last))
                 .collect();
-            hands.sort_unstable_by(|a, b| b.cmp(a));
+            counts_of_holders.sort_unstable_by(|a, b| b.cmp(a));
             let is_other = |(objects, _): &&(u64, ObjectId)| match counts.get_mut(objects) {
                 Some(left) if *left > 0 => {
                     *left -= 1;
@@ -266,7 +267,11 @@ fn examples(
                 }
                 _ => true,
             };
-            let found = hands.iter().find(is_other).or(hands.first()).map(|(_, example)| *example);
+            let found = counts_of_holders
+                .iter()
+                .find(is_other)
+                .or(counts_of_holders.first())
+                .map(|(_, example)| *example);
             (*group, found.or_else(|| any(group_of.1, *group)).unwrap_or(ObjectId(0)))
         })
         .collect()
@@ -278,30 +283,31 @@ fn any(group_of: &[u32], group: u32) -> Option<ObjectId> {
 }
 
 /// Objects of a group that one object holds.
-struct Hand {
+struct HolderCount {
     objects: u64,
     last: ObjectId,
 }
 
 /// By group, and by the object that holds them.
-type Hands = FxHashMap<(u32, Option<ObjectId>), Hand>;
+type HolderCounts = FxHashMap<(u32, Option<ObjectId>), HolderCount>;
 
-fn hands(
+fn holder_counts(
     tree: &DominatorTree,
     group_of: &[u32],
     told: &[u32],
     mut counts: impl FnMut(ObjectId) -> bool,
-) -> Hands {
-    let mut hands = Hands::default();
+) -> HolderCounts {
+    let mut counts_of_holders = HolderCounts::default();
     for (object, holder) in tree.walk() {
         let group = group_of[object.0 as usize];
         if told.contains(&group) && counts(object) {
-            let hand = hands.entry((group, holder)).or_insert(Hand { objects: 0, last: object });
-            hand.objects += 1;
-            hand.last = hand.last.max(object);
+            let count =
+                counts_of_holders.entry((group, holder)).or_insert(HolderCount { objects: 0, last: object });
+            count.objects += 1;
+            count.last = count.last.max(object);
         }
     }
-    hands
+    counts_of_holders
 }
 
 /// The line of which each group has the most objects more.

@@ -211,7 +211,7 @@ impl<M: Memory> Jvm<M> {
         {
             return Some(code.clone());
         }
-        let mut learner = Learner {
+        let mut resolver = AddressResolver {
             met,
             memory,
             blobs: &mut self.blobs,
@@ -219,7 +219,7 @@ impl<M: Memory> Jvm<M> {
             now_ns: self.now_ns,
             table,
         };
-        let code = learner.learn(pc, is_exact)?;
+        let code = resolver.learn(pc, is_exact)?;
         if self.codes.len() >= CODES_MAX {
             self.codes.clear();
         }
@@ -355,7 +355,7 @@ fn stub_frame(name: &str) -> Frame {
 }
 
 /// What an address is found out with.
-struct Learner<'a, M> {
+struct AddressResolver<'a, M> {
     met: &'a Met,
     memory: &'a M,
     blobs: &'a mut Blobs,
@@ -364,7 +364,7 @@ struct Learner<'a, M> {
     table: &'a mut FrameTable,
 }
 
-impl<M: Memory> Learner<'_, M> {
+impl<M: Memory> AddressResolver<'_, M> {
     fn plain(&self, kind: Kind) -> Code {
         Code { kind, frame_bytes: 0, piece: None, frames: Arc::new([]), is_behind_call: true }
     }

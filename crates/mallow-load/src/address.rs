@@ -164,7 +164,7 @@ fn loopback_of_all(address: IpAddr) -> IpAddr {
 mod tests {
     use super::*;
 
-    fn told(url: &str) -> String {
+    fn parsed_target(url: &str) -> String {
         match parse_url(url, false) {
             Ok(url) => format!("{} {} {}", url.address, url.host, url.path),
             Err(error) => error.to_string(),
@@ -173,19 +173,22 @@ mod tests {
 
     #[test]
     fn urls_are_read_as_people_type_them() {
-        assert_eq!(told("http://127.0.0.1:3030/hello?a=1#top"), "127.0.0.1:3030 127.0.0.1:3030 /hello?a=1");
-        assert_eq!(told("127.0.0.1"), "127.0.0.1:80 127.0.0.1 /");
-        assert_eq!(told("HTTP://localhost:80"), "127.0.0.1:80 localhost /");
-        assert_eq!(told("localhost:8080?a"), "127.0.0.1:8080 localhost:8080 /?a");
-        assert_eq!(told("http://[::1]:81/"), "[::1]:81 [::1]:81 /");
-        assert_eq!(told("0.0.0.0:3000/grün"), "127.0.0.1:3000 0.0.0.0:3000 /gr%C3%BCn");
-        assert_eq!(told("[::]:3000/go?to=http://here"), "[::1]:3000 [::]:3000 /go?to=http://here");
+        assert_eq!(
+            parsed_target("http://127.0.0.1:3030/hello?a=1#top"),
+            "127.0.0.1:3030 127.0.0.1:3030 /hello?a=1"
+        );
+        assert_eq!(parsed_target("127.0.0.1"), "127.0.0.1:80 127.0.0.1 /");
+        assert_eq!(parsed_target("HTTP://localhost:80"), "127.0.0.1:80 localhost /");
+        assert_eq!(parsed_target("localhost:8080?a"), "127.0.0.1:8080 localhost:8080 /?a");
+        assert_eq!(parsed_target("http://[::1]:81/"), "[::1]:81 [::1]:81 /");
+        assert_eq!(parsed_target("0.0.0.0:3000/grün"), "127.0.0.1:3000 0.0.0.0:3000 /gr%C3%BCn");
+        assert_eq!(parsed_target("[::]:3000/go?to=http://here"), "[::1]:3000 [::]:3000 /go?to=http://here");
     }
 
     #[test]
     fn https_has_a_port_and_a_name_of_its_own() {
-        assert_eq!(told("https://localhost/a"), "127.0.0.1:443 localhost /a");
-        assert_eq!(told("HTTPS://localhost:80"), "127.0.0.1:80 localhost:80 /");
+        assert_eq!(parsed_target("https://localhost/a"), "127.0.0.1:443 localhost /a");
+        assert_eq!(parsed_target("HTTPS://localhost:80"), "127.0.0.1:80 localhost:80 /");
         let name = |url: &str, given: Option<&str>| {
             let endpoint = parse_url(url, false).unwrap().endpoint(Trust::System, given.map(str::to_owned));
             (endpoint.to_string(), endpoint.tls.map(|tls| tls.name))
@@ -198,7 +201,9 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let bad = |url: &str, what: &str| assert_eq!(told(url), format!("'{url}' cannot be loaded: {what}"));
+        let bad = |url: &str, what: &str| {
+            assert_eq!(parsed_target(url), format!("'{url}' cannot be loaded: {what}"))
+        };
         bad("ftp://localhost/", "'ftp' is no scheme that is spoken here; http and https are");
         bad("http:///x", "it has no host");
         bad("", "it has no host");
@@ -214,11 +219,11 @@ mod tests {
     #[test]
     fn other_machines_are_left_alone_unless_allowed() {
         assert_eq!(
-            told("http://192.0.2.7/"),
+            parsed_target("http://192.0.2.7/"),
             "'192.0.2.7' is not this machine; add --allow-remote to send load there"
         );
         assert_eq!(parse_url("192.0.2.7:81", true).unwrap().address, "192.0.2.7:81".parse().unwrap());
-        assert_eq!(told("[::ffff:127.0.0.1]:82"), "[::ffff:127.0.0.1]:82 [::ffff:127.0.0.1]:82 /");
+        assert_eq!(parsed_target("[::ffff:127.0.0.1]:82"), "[::ffff:127.0.0.1]:82 [::ffff:127.0.0.1]:82 /");
     }
 
     proptest::proptest! {

@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use take::{Take, Taken};
+pub(crate) use take::{ResponseParts, Take};
 pub(crate) use text::Text;
 
 /// A flow is written by hand, so a larger file is refused.

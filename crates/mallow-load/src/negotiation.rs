@@ -39,7 +39,7 @@ pub(crate) fn negotiate(
         endpoint: endpoint.to_string(),
         what: format!("no handshake in {timeout:?}"),
     })?;
-    let chosen = chosen.map_err(|error: OpenError| error.told(endpoint))?;
+    let chosen = chosen.map_err(|error: OpenError| error.load_error(endpoint))?;
     match wanted {
         Some(Protocol::Http2) if chosen != Protocol::Http2 => Err(LoadError::NoTls {
             endpoint: endpoint.to_string(),

@@ -12,7 +12,7 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use verifier::{Anybody, GivenOrSigned};
+use verifier::{AnyCertificate, GivenOrSigned};
 
 /// Which certificates are trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub enum Trust {
     /// Those in this PEM file, and those that one of them has signed.
     File(PathBuf),
     /// All: nothing is verified.
-    Anybody,
+    AnyCertificate,
 }
 
 /// The TLS settings for a server.
@@ -62,8 +62,8 @@ impl Tls {
             Trust::File(path) => builder.dangerous().with_custom_certificate_verifier(Arc::new(
                 GivenOrSigned::new(path, of_file(path)?, provider)?,
             )),
-            Trust::Anybody => {
-                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody::new(&provider)))
+            Trust::AnyCertificate => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(AnyCertificate::new(&provider)))
             }
         };
         let mut config = builder.with_no_client_auth();

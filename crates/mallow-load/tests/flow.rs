@@ -1,6 +1,6 @@
 //! Flows against a server that issues values and requires them in later requests.
 
-use crate::server::{Reply, Seen, Server};
+use crate::server::{ReceivedRequest, Reply, Server};
 use mallow_load::{Amount, Endpoint, Flow, Generator, Load, Order, Protocol, parse_flow};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ fn load(server: &Server, connections: u32, flow: Flow) -> Load {
 }
 
 /// Issues a token and a cookie for each login, and requires both later.
-fn session(seen: &Seen) -> Reply {
+fn session(seen: &ReceivedRequest) -> Reply {
     let body = String::from_utf8_lossy(&seen.body).into_owned();
     let header = |name: &str| seen.headers.get(name).cloned().unwrap_or_default();
     match seen.line.split(' ').collect::<Vec<_>>()[..] {
@@ -69,7 +69,7 @@ fn a_user_brings_back_what_it_was_given_and_begins_each_pass_anew() {
     let first = generator.run(Amount::Requests(5), None);
     let second = generator.run(Amount::Requests(1), None);
     assert_eq!((first.succeeded, first.failed(), second.succeeded), (5, 0, 1), "{first:?}");
-    let told = |seen: &Seen| {
+    let told = |seen: &ReceivedRequest| {
         let header = |name: &str| seen.headers.get(name).map_or("-", String::as_str).to_owned();
         let body = String::from_utf8_lossy(&seen.body).into_owned();
         format!("{} [{}] [{}] {}", seen.line, header("cookie"), header("content-type"), body)
@@ -97,7 +97,8 @@ fn each_user_has_a_jar_of_its_own() {
     }
     assert_eq!(users.keys().collect::<Vec<_>>(), ["id=u1", "id=u2", "id=u3", "id=u4", "id=u5"]);
     // Two users never share a connection.
-    let owner = |seen: &Seen| seen.headers.get("cookie").map(|cookie| (seen.connection, cookie.clone()));
+    let owner =
+        |seen: &ReceivedRequest| seen.headers.get("cookie").map(|cookie| (seen.connection, cookie.clone()));
     let mut owners: BTreeMap<usize, String> = BTreeMap::new();
     for (connection, cookie) in seen.iter().filter_map(owner) {
         let user = cookie.split('p').next().unwrap_or_default().to_owned();
@@ -107,7 +108,7 @@ fn each_user_has_a_jar_of_its_own() {
 
 #[test]
 fn an_answer_without_the_value_is_counted_by_its_own_name_and_the_pass_begins_anew() {
-    let mute = |seen: &Seen| match seen.line.as_str() {
+    let mute = |seen: &ReceivedRequest| match seen.line.as_str() {
         "POST /login" => Reply::Headed(200, "Set-Cookie: id=1\r\n".to_owned(), "{}".to_owned()),
         _ => Reply::Answer(500, ""),
     };
@@ -133,7 +134,8 @@ fn a_refused_login_is_a_status_and_not_a_missing_value() {
 
 #[test]
 fn a_pass_without_an_answer_begins_anew_and_a_value_that_no_header_takes_is_counted() {
-    let broken = |seen: &Seen| if seen.line.starts_with("GET ") { Reply::Reset } else { session(seen) };
+    let broken =
+        |seen: &ReceivedRequest| if seen.line.starts_with("GET ") { Reply::Reset } else { session(seen) };
     let server = Server::start(broken);
     let metrics = Generator::start(load(&server, 1, flow(LOGIN))).unwrap().run(Amount::Requests(4), None);
     assert_eq!(metrics.statuses, BTreeMap::from([(200, 2)]), "{metrics:?}");

@@ -74,7 +74,7 @@ fn identity(made: Made, names: &[&str], offer: &[&[u8]]) -> Identity {
 }
 
 #[derive(Default)]
-struct Seen {
+struct Observed {
     connections: usize,
     /// The number of connections that sent close_notify before they ended.
     goodbyes: usize,
@@ -84,14 +84,14 @@ struct Seen {
 
 struct Server {
     address: SocketAddr,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Observed>>,
 }
 
 fn serve(config: ServerConfig) -> Server {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
     let address = listener.local_addr().unwrap();
-    let seen = Arc::new(Mutex::new(Seen::default()));
+    let seen = Arc::new(Mutex::new(Observed::default()));
     let (shared, acceptor) = (Arc::clone(&seen), TlsAcceptor::from(Arc::new(config)));
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -106,7 +106,7 @@ fn serve(config: ServerConfig) -> Server {
     Server { address, seen }
 }
 
-async fn one(stream: tokio::net::TcpStream, acceptor: TlsAcceptor, seen: Arc<Mutex<Seen>>) {
+async fn one(stream: tokio::net::TcpStream, acceptor: TlsAcceptor, seen: Arc<Mutex<Observed>>) {
     let Ok(stream) = acceptor.accept(stream).await else { return };
     let session = stream.get_ref().1;
     let is_http2 = session.alpn_protocol() == Some(b"h2");
@@ -235,7 +235,7 @@ fn who_is_not_trusted_is_told_of_with_a_cure() {
         said(file(&signed), "c.example")
     );
     assert_eq!(said(file(&signed), "b.example"), "");
-    assert_eq!(said(Trust::Anybody, "c.example"), "");
+    assert_eq!(said(Trust::AnyCertificate, "c.example"), "");
 }
 
 #[test]
@@ -249,7 +249,7 @@ fn a_certificate_whose_time_is_over_is_told_of() {
 #[test]
 fn what_speaks_something_else_is_told_of() {
     let plain = crate::server::Server::start(|_| crate::server::Reply::Answer(200, ""));
-    let said = refused(load(endpoint(plain.address, Trust::Anybody, "localhost")));
+    let said = refused(load(endpoint(plain.address, Trust::AnyCertificate, "localhost")));
     assert!(said.contains("perhaps ") && said.contains("http"), "{said}");
     let identity = identity(Made::Signed, &["localhost"], &[b"http/1.1"]);
     let server = serve(identity.config.clone());

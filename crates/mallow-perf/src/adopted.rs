@@ -49,7 +49,7 @@ pub(crate) struct Adopted {
 }
 
 /// What processes that send a request get.
-pub(crate) struct Given<'a> {
+pub(crate) struct SharedSampling<'a> {
     pub(crate) wanted: &'a Wanted,
     pub(crate) granted: &'a Granted,
     /// Each processor with its ring.
@@ -79,14 +79,14 @@ impl Adopted {
     }
 
     /// Answers pending requests.
-    pub(crate) fn answer(&mut self, given: &Given<'_>) {
+    pub(crate) fn answer(&mut self, sampling: &SharedSampling<'_>) {
         let mut bytes = [0; 64];
         while rustix::io::read(&self.asks, &mut bytes).is_ok_and(|read| read > 0) {}
         for number in 0..self.memory.regions().len() {
             let region = &self.memory.regions()[number];
             let (pid, state) = (region.pid.load(Ordering::Acquire), region.state.load(Ordering::Acquire));
             let answer = match state {
-                REGION_ASKS if self.adopt(pid, number as u32, given) => REGION_SAMPLED,
+                REGION_ASKS if self.adopt(pid, number as u32, sampling) => REGION_SAMPLED,
                 REGION_ASKS => REGION_REFUSED,
                 REGION_ENDS => {
                     self.pause(number as u32);
@@ -101,16 +101,16 @@ impl Adopted {
         }
     }
 
-    fn adopt(&mut self, pid: u32, region: u32, given: &Given<'_>) -> bool {
+    fn adopt(&mut self, pid: u32, region: u32, sampling: &SharedSampling<'_>) -> bool {
         // Everybody may write there, and a signal ends a process that has no handler.
         if !self.memory.is_mapped_by(pid) {
             return false;
         }
         let mut events = Vec::new();
-        for (processor, ring) in given.processors {
-            let event = attr::open_with_signal(given.wanted, given.granted, pid as i32, *processor);
+        for (processor, ring) in sampling.processors {
+            let event = attr::open_with_signal(sampling.wanted, sampling.granted, pid as i32, *processor);
             let shared = event.and_then(|event| {
-                event.write_to_ring_of(&given.rings[*ring].event)?;
+                event.write_to_ring_of(&sampling.rings[*ring].event)?;
                 Ok((event.id()?, event))
             });
             match shared {

@@ -4,7 +4,7 @@ use crate::Folder;
 use crate::adopted::Adopted;
 use crate::folder::Unfinished;
 use crate::joins::{Joins, ScriptNote};
-use crate::memory::Taken;
+use crate::memory::SlotContents;
 use crate::scripts::keys_of;
 use linux_perf_event_reader::{EventRecord, SampleRecord};
 use mallow_launch::Preload;
@@ -30,14 +30,14 @@ pub(crate) struct Inside {
 }
 
 /// Returns the handler's data in a slot.
-pub(crate) fn note_of(taken: &Taken) -> ScriptNote {
-    let note = taken.note;
+pub(crate) fn note_of(slot: &SlotContents) -> ScriptNote {
+    let note = slot.note;
     ScriptNote {
         time_ns: note.time_ns,
         ip: note.ip,
         sp: note.sp,
         region: note.region,
-        frames: (note.flags & IS_LATE == 0).then(|| keys_of(&taken.copy)),
+        frames: (note.flags & IS_LATE == 0).then(|| keys_of(&slot.copy)),
     }
 }
 
@@ -49,16 +49,16 @@ impl Inside {
 
     /// Takes what was left.
     pub(crate) fn take(&mut self, folder: &mut Folder) {
-        for taken in self.adopted.memory.take() {
-            match taken.note.kind {
+        for slot in self.adopted.memory.take() {
+            match slot.note.kind {
                 SCRIPT => {
-                    self.cut += u64::from(taken.note.flags & IS_CUT != 0);
+                    self.cut += u64::from(slot.note.flags & IS_CUT != 0);
                     let memory = &self.adopted.memory;
-                    self.joins.note(taken.note.tid, note_of(&taken), |(sample, note)| {
+                    self.joins.note(slot.note.tid, note_of(&slot), |(sample, note)| {
                         folder.finish_sample(&sample, note.as_ref(), memory);
                     });
                 }
-                ASKED => self.asked.push(taken.note.pid),
+                ASKED => self.asked.push(slot.note.pid),
                 // No process of ours wrote it.
                 _ => {}
             }
@@ -107,8 +107,8 @@ impl Inside {
     pub(crate) fn end(&mut self, folder: &mut Folder) {
         let memory = &self.adopted.memory;
         self.joins.end(|(sample, note)| folder.finish_sample(&sample, note.as_ref(), memory));
-        let taken = memory.regions().iter().zip(0..).filter(|(it, _)| it.pid.load(Ordering::Relaxed) != 0);
-        taken.for_each(|(_, region)| folder.scripts.read(region, memory));
+        let slot = memory.regions().iter().zip(0..).filter(|(it, _)| it.pid.load(Ordering::Relaxed) != 0);
+        slot.for_each(|(_, region)| folder.scripts.read(region, memory));
         let pid_of = |region: u32| {
             memory.regions().get(region as usize).map_or(0, |region| region.pid.load(Ordering::Relaxed))
         };

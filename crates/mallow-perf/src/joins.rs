@@ -123,7 +123,7 @@ mod tests {
     }
 
     /// The name of each sample, and the time of its note.
-    fn told(met: impl IntoIterator<Item = Met<char>>) -> Vec<(char, Option<u64>)> {
+    fn times_of(met: impl IntoIterator<Item = Met<char>>) -> Vec<(char, Option<u64>)> {
         met.into_iter().map(|(sample, note)| (sample, note.map(|note| note.time_ns))).collect()
     }
 
@@ -135,13 +135,13 @@ mod tests {
         joins.note(2, note(25, 5), |it| met.push(it));
         assert!(met.is_empty(), "another thread");
         joins.note(1, note(30, 5), |it| met.push(it));
-        assert_eq!(told(std::mem::take(&mut met)), [('a', Some(30)), ('b', Some(30))]);
+        assert_eq!(times_of(std::mem::take(&mut met)), [('a', Some(30)), ('b', Some(30))]);
         // A note that was there before its sample.
         joins.note(1, note(50, 7), |it| met.push(it));
-        assert_eq!(told(joins.sample(1, at(40, 7), 'c')), [('c', Some(50))]);
+        assert_eq!(times_of(joins.sample(1, at(40, 7), 'c')), [('c', Some(50))]);
         assert_eq!(joins.sample(1, at(60, 7), 'd'), None, "it came behind that");
         joins.end(|it| met.push(it));
-        assert_eq!((told(met), joins.missing), (vec![('d', None)], 1));
+        assert_eq!((times_of(met), joins.missing), (vec![('d', None)], 1));
     }
 
     /// The record of the program's beginning comes behind what its handler left.
@@ -154,7 +154,7 @@ mod tests {
         met.clear();
         joins.ended(1, 20, |it| met.push(it));
         joins.ended(2, 20, |it| met.push(it));
-        assert_eq!(told(joins.sample(1, at(30, 7), 'b')), [('b', Some(40))]);
+        assert_eq!(times_of(joins.sample(1, at(30, 7), 'b')), [('b', Some(40))]);
         assert_eq!(joins.threads.len(), 1);
     }
 
@@ -162,11 +162,11 @@ mod tests {
     fn a_thread_that_has_moved_has_left_nothing() {
         let mut joins = Joins::default();
         joins.note(1, note(50, 7), |_| {});
-        assert_eq!(told(joins.sample(1, at(40, 8), 'a')), [('a', None)]);
-        assert_eq!(told(joins.sample(1, at(41, 9), 'b')), [('b', Some(50))], "the call begins anew");
-        assert_eq!(told(joins.sample(1, Moment { sp: 1, ..at(42, 7) }, 'c')), [('c', None)]);
+        assert_eq!(times_of(joins.sample(1, at(40, 8), 'a')), [('a', None)]);
+        assert_eq!(times_of(joins.sample(1, at(41, 9), 'b')), [('b', Some(50))], "the call begins anew");
+        assert_eq!(times_of(joins.sample(1, Moment { sp: 1, ..at(42, 7) }, 'c')), [('c', None)]);
         joins.note(1, ScriptNote { frames: None, ..note(70, 7) }, |_| {});
-        assert_eq!(told(joins.sample(1, at(60, 7), 'd')), [('d', None)]);
+        assert_eq!(times_of(joins.sample(1, at(60, 7), 'd')), [('d', None)]);
         assert_eq!(joins.missing, 3);
     }
 }

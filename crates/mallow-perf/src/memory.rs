@@ -45,7 +45,7 @@ fn filters(status: &str) -> u32 {
 }
 
 /// The contents of a slot.
-pub(crate) struct Taken {
+pub(crate) struct SlotContents {
     pub(crate) note: Note,
     pub(crate) copy: Vec<u8>,
 }
@@ -124,7 +124,7 @@ impl Memory {
     }
 
     /// Takes what is there, in the order of time, and frees its slots.
-    pub(crate) fn take(&mut self) -> Vec<Taken> {
+    pub(crate) fn take(&mut self) -> Vec<SlotContents> {
         let mut taken = Vec::new();
         for number in 0..self.slots as usize {
             let slot = self.slot(number);
@@ -144,7 +144,7 @@ impl Memory {
                 unsafe {
                     copy.as_mut_ptr().copy_from_nonoverlapping(slot.wrapping_add(SLOT_HEAD_BYTES), bytes)
                 };
-                taken.push(Taken { note, copy });
+                taken.push(SlotContents { note, copy });
                 state.store(FREE, Ordering::Release);
             } else {
                 free_of_dead(state, seen, &mut self.writers[number]);
@@ -226,7 +226,7 @@ mod tests {
         let mut memory = memory();
         fill(&memory, 3, 10, 8);
         fill(&memory, 0, 20, 64);
-        let told = |taken: Vec<Taken>| -> Vec<(u64, usize)> {
+        let told = |taken: Vec<SlotContents>| -> Vec<(u64, usize)> {
             taken.iter().map(|taken| (taken.note.time_ns, taken.copy.len())).collect()
         };
         assert_eq!(told(memory.take()), [(10, 8), (20, 64)]);

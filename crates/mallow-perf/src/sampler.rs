@@ -1,6 +1,6 @@
 //! The loop around the rings: start, read, end.
 
-use crate::adopted::{Adopted, Given};
+use crate::adopted::{Adopted, SharedSampling};
 use crate::asleep::asleep;
 use crate::attr::{self, Event, Granted, Purpose, Rate, Wanted};
 use crate::clock::{PAUSE, now_ns};
@@ -115,7 +115,7 @@ pub(crate) fn by_events(
             let child = sampler.start(words, spawn, options)?;
             let pid = child.id();
             let running = RunningCommand::new(child, interrupts, None);
-            sampler.run_command(running, pid, told(words), options)
+            sampler.run_command(running, pid, command_words(words), options)
         }
         Target::Process(pid) => {
             sampler.started();
@@ -126,7 +126,7 @@ pub(crate) fn by_events(
 }
 
 /// Returns a command as it is written in a profile.
-pub(crate) fn told(words: &[OsString]) -> Vec<String> {
+pub(crate) fn command_words(words: &[OsString]) -> Vec<String> {
     words.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
@@ -305,7 +305,7 @@ impl Sampler {
     /// Answers processes that ask for events of their own.
     fn answer(&mut self) {
         let Some(inside) = &mut self.inside else { return };
-        inside.adopted.answer(&Given {
+        inside.adopted.answer(&SharedSampling {
             wanted: &self.wanted,
             granted: &self.granted,
             processors: &self.processors,

@@ -7,9 +7,9 @@ use crate::clock::{PAUSE, now_ns};
 use crate::inside::{note_of, preload};
 use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
-use crate::memory::{Head, Memory, Taken, own_filters};
+use crate::memory::{Head, Memory, SlotContents, own_filters};
 use crate::runtimes::remove_lists;
-use crate::sampler::{pidfd, system, told};
+use crate::sampler::{command_words, pidfd, system};
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
 use mallow_launch::{Interrupts, Launch, LaunchError, RunningCommand, SpawnOptions};
 use mallow_wire::shared::RUNTIMES_VARIABLE;
@@ -78,7 +78,7 @@ pub(crate) fn sample(
         timed.round();
     };
     let used_ns = (!is_over && !interrupted).then(|| used_by_children_ns().saturating_sub(used_before_ns));
-    let mut outcome = timed.end(pid, told(words), used_ns, interrupted);
+    let mut outcome = timed.end(pid, command_words(words), used_ns, interrupted);
     while is_over && running.reap().is_none() && !running.is_interrupted() {
         std::thread::sleep(PAUSE);
     }
@@ -196,12 +196,12 @@ impl Timed {
     }
 
     /// What has come, each sample with its script's frames: these are left before it, but their slot may have been looked at before that.
-    fn taken(&mut self) -> Vec<Taken> {
+    fn taken(&mut self) -> Vec<SlotContents> {
         let mut taken = self.memory.take();
-        let is_whole = |taken: &[Taken]| {
-            let waits = |it: &&Taken| it.note.kind == SAMPLE && it.note.flags & HAS_SCRIPT != 0;
-            let has = |of: &Taken| {
-                let is_it = |it: &Taken| it.note.kind == SCRIPT && it.note.time_ns == of.note.time_ns;
+        let is_whole = |taken: &[SlotContents]| {
+            let waits = |it: &&SlotContents| it.note.kind == SAMPLE && it.note.flags & HAS_SCRIPT != 0;
+            let has = |of: &SlotContents| {
+                let is_it = |it: &SlotContents| it.note.kind == SCRIPT && it.note.time_ns == of.note.time_ns;
                 taken.iter().any(|it| is_it(it) && it.note.tid == of.note.tid)
             };
             taken.iter().filter(waits).all(has)
@@ -214,7 +214,7 @@ impl Timed {
     }
 
     /// Adds a part of a text of mappings; an unfinished line continues in the next part.
-    fn maps(&mut self, taken: &Taken) {
+    fn maps(&mut self, taken: &SlotContents) {
         let pid = taken.note.pid;
         let mut text = self.cut_texts.remove(&pid).unwrap_or_default();
         text += &String::from_utf8_lossy(&taken.copy);
@@ -225,7 +225,7 @@ impl Timed {
         }
     }
 
-    fn sample(&mut self, taken: &Taken, name: &str) {
+    fn sample(&mut self, taken: &SlotContents, name: &str) {
         let Note { pid, time_ns, cpu_ns, .. } = taken.note;
         if pid == 0 {
             return;

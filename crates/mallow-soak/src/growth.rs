@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// A snapshot of the live heap that is kept.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptSnapshot {
     /// The measured observation that it belongs to.
     pub(crate) observation: usize,
     pub(crate) look: LiveHeap,
@@ -21,7 +21,7 @@ pub(crate) struct Kept {
 /// Snapshots of a run of any length: never more than twice this number.
 #[derive(Debug, Default)]
 pub(crate) struct KeptHeaps {
-    kept: Vec<Kept>,
+    kept: Vec<KeptSnapshot>,
     /// Only snapshots whose number is a multiple of this are kept.
     every: usize,
 }
@@ -42,7 +42,7 @@ impl KeptHeaps {
         if !observation.is_multiple_of(self.every) {
             return;
         }
-        self.kept.push(Kept { observation, look: look.unwrap_or_default(), mappings });
+        self.kept.push(KeptSnapshot { observation, look: look.unwrap_or_default(), mappings });
         if self.kept.len() > KEPT_MAX {
             self.every *= 2;
             let every = self.every;
@@ -51,21 +51,21 @@ impl KeptHeaps {
     }
 
     /// Returns the snapshots at the edges of a window of observations.
-    pub(crate) fn edges(&self, window: &Range<usize>) -> Option<(&Kept, &Kept)> {
+    pub(crate) fn edges(&self, window: &Range<usize>) -> Option<(&KeptSnapshot, &KeptSnapshot)> {
         let mut inside = self.kept.iter().filter(|kept| window.contains(&kept.observation));
         let first = inside.next()?;
         inside.next_back().map(|last| (first, last))
     }
 
     /// The snapshots that are kept, in the order of time.
-    pub(crate) fn kept(&self) -> &[Kept] {
+    pub(crate) fn kept(&self) -> &[KeptSnapshot] {
         &self.kept
     }
 
     /// Returns what each stack held whose bytes differ between the first snapshot and the last. Stacks that fall are
     /// included, since they may have passed their blocks on to one that rises.
     pub(crate) fn stacks(&self) -> Stacks {
-        let kept: Vec<&Kept> = self.kept.iter().collect();
+        let kept: Vec<&KeptSnapshot> = self.kept.iter().collect();
         let keys: Vec<Vec<Key>> = changed(&kept, u64::abs_diff).into_iter().map(|key| vec![key]).collect();
         Stacks {
             observations: kept.iter().map(|kept| kept.observation).collect(),
@@ -82,7 +82,7 @@ impl KeptHeaps {
         stacks: &mut LiveStacks,
         resolve: Resolve<'_>,
     ) -> Vec<Growth> {
-        let kept: Vec<&Kept> =
+        let kept: Vec<&KeptSnapshot> =
             self.kept.iter().filter(|kept| kept.observation < observations.len()).collect();
         let axis: Vec<Observation> = kept.iter().map(|kept| observations[kept.observation]).collect();
         let keys = risen(&kept);
@@ -109,12 +109,12 @@ impl KeptHeaps {
 }
 
 /// Returns the stacks that hold more in the last snapshot than in the first, the largest rise first.
-fn risen(kept: &[&Kept]) -> Vec<Key> {
+fn risen(kept: &[&KeptSnapshot]) -> Vec<Key> {
     changed(kept, |before, after| after.saturating_sub(before))
 }
 
 /// Returns the stacks for which `change` is not 0 between the first snapshot and the last, the largest first.
-fn changed(kept: &[&Kept], change: fn(u64, u64) -> u64) -> Vec<Key> {
+fn changed(kept: &[&KeptSnapshot], change: fn(u64, u64) -> u64) -> Vec<Key> {
     let (Some(first), Some(last)) = (kept.first(), kept.last()) else { return Vec::new() };
     let mut levels: FxHashMap<Key, (u64, u64)> = FxHashMap::default();
     held(&first.look.processes).for_each(|(key, bytes, _)| levels.entry(key).or_default().0 += bytes);
@@ -152,7 +152,7 @@ pub(crate) fn grouped(keys: &[Key], frames: Vec<Vec<Frame>>) -> Vec<Group> {
 }
 
 /// Returns the sums over the stacks of each group, look by look.
-fn series_of(groups: &[Vec<Key>], kept: &[&Kept]) -> Vec<StackSeries> {
+fn series_of(groups: &[Vec<Key>], kept: &[&KeptSnapshot]) -> Vec<StackSeries> {
     series_over(groups, kept.iter().map(|kept| kept.look.processes.as_slice()))
 }
 
@@ -241,7 +241,7 @@ mod tests {
         let mut looks = KeptHeaps::default();
         looks.add(0, Some(look(3, &[(1, 10), (2, 10), (9, 50)])), Mappings::new());
         looks.add(1, Some(look(3, &[(1, 30), (2, 20), (9, 50), (4, 1)])), Mappings::new());
-        let kept: Vec<&Kept> = looks.kept.iter().collect();
+        let kept: Vec<&KeptSnapshot> = looks.kept.iter().collect();
         let keys = risen(&kept);
         assert_eq!(keys, [(3, StackId(1)), (3, StackId(2)), (3, StackId(4))]);
         let frame = |name: &str| vec![Frame { function: name.into(), ..Frame::default() }];

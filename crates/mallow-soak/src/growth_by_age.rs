@@ -3,7 +3,7 @@
 //! Stacks of a process that has ended have no names any more, so workers that live at the end are compared, at the youngest and the oldest
 //! of the looks at them. Every process has its own numbers for stacks; equal frames are one stack.
 
-use crate::growth::{Kept, Key, TOLD_MAX, grouped, held, series_over};
+use crate::growth::{KeptSnapshot, Key, TOLD_MAX, grouped, held, series_over};
 use mallow_base::Frame;
 use mallow_collect::{LiveProcess, LiveStacks, Resolve};
 use mallow_evidence::{Growth, WorkerLook};
@@ -23,7 +23,7 @@ struct At<'a> {
 
 /// The stacks that grow with a worker's age, those that grow most first.
 pub(crate) fn growth_by_age(
-    kept: &[Kept],
+    kept: &[KeptSnapshot],
     looks: &[WorkerLook],
     rules: &Rules,
     stacks: &mut LiveStacks,
@@ -45,7 +45,11 @@ fn largest(process: &LiveProcess) -> impl Iterator<Item = Key> {
 }
 
 /// The youngest and the oldest look at workers whose stacks are known.
-fn edges<'a>(kept: &'a [Kept], looks: &[WorkerLook], stacks: &LiveStacks) -> Option<(At<'a>, At<'a>)> {
+fn edges<'a>(
+    kept: &'a [KeptSnapshot],
+    looks: &[WorkerLook],
+    stacks: &LiveStacks,
+) -> Option<(At<'a>, At<'a>)> {
     let mut known = looks.iter().filter(|look| stacks.knows(look.index)).filter_map(|look| {
         let kept = kept.iter().find(|kept| kept.observation == look.sample)?;
         let process = kept.look.processes.iter().find(|process| process.index == look.index)?;

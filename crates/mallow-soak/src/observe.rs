@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 /// The result of an observation.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Observed {
     pub(crate) sample: Sample,
     /// `None` without a recorder.
     pub(crate) look: Option<LiveHeap>,
@@ -47,7 +47,7 @@ pub(crate) struct Observer<'a> {
 
 impl Observer<'_> {
     /// Waits until the server is idle, collects garbage, releases unused memory, and reads all metrics.
-    pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadMetrics>) -> Seen {
+    pub(crate) fn at_rest(&mut self, phase: Phase, load: Option<LoadMetrics>) -> Observed {
         let begun = Instant::now();
         let collected = self.collect();
         let unsettled = !self.settle();
@@ -79,14 +79,14 @@ impl Observer<'_> {
     }
 
     /// Reads the metrics at once, without changing anything.
-    pub(crate) fn in_passing(&mut self, phase: Phase) -> Seen {
+    pub(crate) fn in_passing(&mut self, phase: Phase) -> Observed {
         let (pids, threads) = self.server.processes();
         let mut seen = self.read(phase, &pids, threads);
         (seen.sample.memory, seen.mappings) = memory_of(&pids);
         seen
     }
 
-    fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Seen {
+    fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Observed {
         let look = self.server.watched().and_then(|watched| watched.heap());
         let helper_threads = look
             .iter()
@@ -106,7 +106,7 @@ impl Observer<'_> {
             processes_ended: self.server.ended(),
             ..Sample::default()
         };
-        Seen { sample, look, mappings: Mappings::new() }
+        Observed { sample, look, mappings: Mappings::new() }
     }
 
     /// Collects managed heaps; returns the metrics that the runtimes report.

@@ -4,7 +4,7 @@ use crate::deadline::Deadline;
 use crate::error::SoakError;
 use crate::growth::KeptHeaps;
 use crate::journal::Journal;
-use crate::observe::{Observer, Seen};
+use crate::observe::{Observed, Observer};
 use crate::options::{SoakOptions, Work};
 use crate::runtime::Runtimes;
 use crate::server::Running;
@@ -185,8 +185,8 @@ impl Phases<'_> {
     }
 
     /// Completes a sample with what only this struct knows, and stores it.
-    fn note(&mut self, seen: Seen, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
-        let Seen { mut sample, look, mappings } = seen;
+    fn note(&mut self, seen: Observed, progress: &mut dyn FnMut(Progress<'_>)) -> Result<(), SoakError> {
+        let Observed { mut sample, look, mappings } = seen;
         self.number += 1;
         sample.number = self.number;
         sample.server = self.server_number;

@@ -108,7 +108,7 @@ fn head(options: &SoakOptions, work: String, pid: u32) -> JournalHead {
 fn unverified(options: &SoakOptions) -> Option<String> {
     let tls = options.load()?.endpoint.tls.as_ref()?;
     let words = "--insecure: nobody looked whether the server's certificate is good, so this may be another server's answers";
-    (tls.trust == Trust::Anybody).then(|| words.to_owned())
+    (tls.trust == Trust::AnyCertificate).then(|| words.to_owned())
 }
 
 fn now_unix_us() -> u64 {

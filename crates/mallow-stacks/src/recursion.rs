@@ -18,12 +18,12 @@ pub struct FoldedCall {
 #[derive(Debug, Default)]
 pub struct Recursion {
     /// By function: the stack on which it was seen last, its last place there, and its place among the kept calls.
-    seen: Vec<Seen>,
+    seen: Vec<LastCall>,
     stack: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct LastCall {
     stack: u32,
     last: usize,
     kept: usize,
@@ -78,7 +78,7 @@ impl Recursion {
             kept.push(FoldedCall { at, times: *times });
         }
         let (function, times) = calls[end];
-        let Some(Seen { kept: last, .. }) = self.seen.get(function as usize).copied() else { return };
+        let Some(LastCall { kept: last, .. }) = self.seen.get(function as usize).copied() else { return };
         if last + 1 < kept.len() {
             kept[last].times = kept[last].times.saturating_sub(times).max(1);
             kept.push(FoldedCall { at: end, times });
@@ -99,12 +99,12 @@ impl Recursion {
         }
         let index = function as usize;
         if index >= self.seen.len() {
-            self.seen.resize(index + 1, Seen::default());
+            self.seen.resize(index + 1, LastCall::default());
         }
         let seen = &mut self.seen[index];
         let is_again = seen.stack == self.stack;
         if !is_again {
-            *seen = Seen { stack: self.stack, last: at, kept: usize::MAX };
+            *seen = LastCall { stack: self.stack, last: at, kept: usize::MAX };
         }
         seen.last = at;
         is_again

@@ -101,12 +101,12 @@ impl Region {
         let Some((broken, by_bytes)) = checked? else { return Ok(()) };
         let ended = ask(self.recording, |reply| OwnQuery::EndScope(self.scope, reply));
         Err(unrecorded(|| match ended {
-            Some(ended) => self.told(broken, by_bytes, ended),
+            Some(ended) => self.failure_text(broken, by_bytes, ended),
             None => format!("{broken}\n({OVER})"),
         }))
     }
 
-    fn told(&self, broken: String, by_bytes: bool, ended: ScopeEnd) -> String {
+    fn failure_text(&self, broken: String, by_bytes: bool, ended: ScopeEnd) -> String {
         let profile = profile_of(ended);
         let mut text = broken;
         stacks(&mut text, &profile, by_bytes);

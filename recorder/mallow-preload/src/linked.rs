@@ -22,12 +22,12 @@ const HOOKS: Hooks = Hooks { of_call: hook_for, of_name: interposed::by_name };
 
 /// Patches what is there and has an allocator of its own, and has us told of what comes.
 pub(crate) fn install() {
-    loads::begin(HOOKS, told);
+    loads::begin(HOOKS, patch_loaded);
 }
 
 /// In the place of the loader's function that does nothing. It may be called by code that knows which registers that leaves alone.
 #[unsafe(naked)]
-unsafe extern "C" fn told() {
+unsafe extern "C" fn patch_loaded() {
     naked_asm!(
         ".cfi_startproc",
         "push rbp", ".cfi_def_cfa_offset 16", ".cfi_offset rbp, -16",
@@ -234,7 +234,7 @@ unsafe extern "C" fn begin(frame: &mut Frame) -> usize {
 }
 
 /// What came of a call.
-enum Came {
+enum CallResult {
     /// A block.
     Block(*mut u8),
     /// Nothing, and a block that it was given is gone.
@@ -244,18 +244,18 @@ enum Came {
 }
 
 impl Frame {
-    fn came_of(&self, answer: usize) -> Came {
+    fn result_of(&self, answer: usize) -> CallResult {
         let (block, is_null) = (answer as *mut u8, answer == 0);
         match self.patched().call {
-            Call::AllocateInto if answer != 0 => Came::Nothing,
+            Call::AllocateInto if answer != 0 => CallResult::Nothing,
             // SAFETY: the function has answered that it wrote a block there.
-            Call::AllocateInto => Came::Block(unsafe { *(self.argument(0) as *const *mut u8) }),
-            Call::Resize if answer >= self.size() => Came::Block(self.block()),
-            Call::Resize => Came::Nothing,
-            Call::ReallocateOrFree if is_null && self.replaces() => Came::Freed,
-            Call::Reallocate if is_null && self.replaces() && self.size() == 0 => Came::Freed,
-            _ if is_null => Came::Nothing,
-            _ => Came::Block(block),
+            Call::AllocateInto => CallResult::Block(unsafe { *(self.argument(0) as *const *mut u8) }),
+            Call::Resize if answer >= self.size() => CallResult::Block(self.block()),
+            Call::Resize => CallResult::Nothing,
+            Call::ReallocateOrFree if is_null && self.replaces() => CallResult::Freed,
+            Call::Reallocate if is_null && self.replaces() && self.size() == 0 => CallResult::Freed,
+            _ if is_null => CallResult::Nothing,
+            _ => CallResult::Block(block),
         }
     }
 }
@@ -272,11 +272,11 @@ unsafe extern "C" fn finish(frame: &mut Frame, answer: usize) -> usize {
         match &entry {
             Entry::Record(guard) => {
                 guard.in_hook();
-                record(guard, frame, &frame.came_of(answer));
+                record(guard, frame, &frame.result_of(answer));
             }
             Entry::Count(guard) => {
                 guard.in_hook();
-                count(guard, frame, &frame.came_of(answer), before);
+                count(guard, frame, &frame.result_of(answer), before);
             }
             Entry::Pass => {}
         }
@@ -284,34 +284,34 @@ unsafe extern "C" fn finish(frame: &mut Frame, answer: usize) -> usize {
     answer
 }
 
-unsafe fn record(guard: &Guard, frame: &Frame, came: &Came) {
+unsafe fn record(guard: &Guard, frame: &Frame, came: &CallResult) {
     let (kind, block) = match (came, frame.replaces()) {
-        (Came::Block(block), false) => (Kind::Alloc, *block),
-        (Came::Block(block), true) => (Kind::ReallocDone, *block),
-        (Came::Freed, _) => {
+        (CallResult::Block(block), false) => (Kind::Alloc, *block),
+        (CallResult::Block(block), true) => (Kind::ReallocDone, *block),
+        (CallResult::Freed, _) => {
             guard.push([word0(Kind::ReallocFreed, 0, 0)]);
             return;
         }
-        (Came::Nothing, false) => (Kind::Failed, core::ptr::null_mut()),
-        (Came::Nothing, true) => (Kind::ReallocFailed, core::ptr::null_mut()),
+        (CallResult::Nothing, false) => (Kind::Failed, core::ptr::null_mut()),
+        (CallResult::Nothing, true) => (Kind::ReallocFailed, core::ptr::null_mut()),
     };
     // SAFETY: by contract.
     unsafe { write_sized(guard, kind, block, frame.size(), frame.caller()) };
 }
 
-unsafe fn count(guard: &Guard, frame: &Frame, came: &Came, before: Option<ShadowBlock>) {
+unsafe fn count(guard: &Guard, frame: &Frame, came: &CallResult, before: Option<ShadowBlock>) {
     let thread = guard.thread();
     let replaced = frame.block() as usize;
     // SAFETY: by contract.
     unsafe {
         match (came, frame.replaces()) {
-            (Came::Nothing, true) => {
+            (CallResult::Nothing, true) => {
                 stat::put_back(Heap::Operators, replaced, before);
                 stat::failed(thread);
             }
-            (Came::Nothing, false) => stat::failed(thread),
-            (Came::Freed, _) => stat::freed_aside(thread, replaced, before),
-            (Came::Block(block), replaces) => {
+            (CallResult::Nothing, false) => stat::failed(thread),
+            (CallResult::Freed, _) => stat::freed_aside(thread, replaced, before),
+            (CallResult::Block(block), replaces) => {
                 if replaces {
                     stat::freed_aside(thread, replaced, before);
                     stat::reallocated(thread);

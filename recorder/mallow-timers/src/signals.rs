@@ -38,14 +38,14 @@ pub struct Action {
 }
 
 /// What the program wants to happen at our signal. It is not changed as a whole, so who changes it while it is sent may find half of both.
-struct Theirs {
+struct ProgramHandler {
     handler: AtomicUsize,
     flags: AtomicU32,
     mask: AtomicU64,
 }
 
-static THEIRS: Theirs =
-    Theirs { handler: AtomicUsize::new(SIG_DFL), flags: AtomicU32::new(0), mask: AtomicU64::new(0) };
+static PROGRAM_HANDLER: ProgramHandler =
+    ProgramHandler { handler: AtomicUsize::new(SIG_DFL), flags: AtomicU32::new(0), mask: AtomicU64::new(0) };
 
 static SIGACTION: Real = Real::named(c"sigaction");
 static SIGNAL_SIMPLE: Real = Real::named(c"signal");
@@ -74,13 +74,13 @@ fn our_bit() -> u64 {
 
 /// What was set before us, as a program that was replaced has left it.
 pub(crate) fn found(handler: usize, flags: u64, mask: u64) {
-    THEIRS.handler.store(handler, Ordering::Relaxed);
-    THEIRS.flags.store(flags as u32, Ordering::Relaxed);
-    THEIRS.mask.store(mask, Ordering::Relaxed);
+    PROGRAM_HANDLER.handler.store(handler, Ordering::Relaxed);
+    PROGRAM_HANDLER.flags.store(flags as u32, Ordering::Relaxed);
+    PROGRAM_HANDLER.mask.store(mask, Ordering::Relaxed);
 }
 
 fn is_handled() -> bool {
-    ![SIG_DFL, SIG_IGN].contains(&THEIRS.handler.load(Ordering::Relaxed))
+    ![SIG_DFL, SIG_IGN].contains(&PROGRAM_HANDLER.handler.load(Ordering::Relaxed))
 }
 
 /// A signal that none of our timers sent: the program's own handler is called as the kernel would.
@@ -88,7 +88,8 @@ fn is_handled() -> bool {
 /// # Safety
 /// The arguments are those of a handler.
 pub(crate) unsafe fn pass_on(signal: c_int, info: *mut c_void, context: *mut Context) {
-    let (handler, flags) = (THEIRS.handler.load(Ordering::Relaxed), THEIRS.flags.load(Ordering::Relaxed));
+    let (handler, flags) =
+        (PROGRAM_HANDLER.handler.load(Ordering::Relaxed), PROGRAM_HANDLER.flags.load(Ordering::Relaxed));
     if handler == SIG_DFL && signal as u32 == EVENT_SIGNAL {
         // A trap ends a program. It comes again when this handler has returned.
         kernel::handle_as_usual(EVENT_SIGNAL);
@@ -98,13 +99,13 @@ pub(crate) unsafe fn pass_on(signal: c_int, info: *mut c_void, context: *mut Con
         return;
     }
     if flags & SA_RESETHAND != 0 {
-        THEIRS.handler.store(SIG_DFL, Ordering::Relaxed);
+        PROGRAM_HANDLER.handler.store(SIG_DFL, Ordering::Relaxed);
     }
     let own = if flags & SA_NODEFER == 0 { our_bit() } else { 0 };
     // SAFETY: by contract.
     let before = unsafe { (*context)[SIGNALS_BLOCKED] };
     // Who leaves the handler by a jump finds what it would without us. Who returns has the kernel put back what was.
-    sys::set_blocked_signals(before | THEIRS.mask.load(Ordering::Relaxed) | own);
+    sys::set_blocked_signals(before | PROGRAM_HANDLER.mask.load(Ordering::Relaxed) | own);
     type Handler = unsafe extern "C" fn(c_int, *mut c_void, *mut c_void);
     // SAFETY: the program gave it for this signal; one that wants fewer arguments does not look at the others.
     unsafe { transmute::<usize, Handler>(handler)(signal, info, context.cast()) };
@@ -122,11 +123,11 @@ pub unsafe extern "C" fn sigaction(signal: c_int, new: *const Action, old: *mut 
         return unsafe { transmute::<usize, SigAction>(SIGACTION.address())(signal, new, old) };
     }
     let mut mask = [0; 16];
-    mask[0] = THEIRS.mask.load(Ordering::Relaxed);
+    mask[0] = PROGRAM_HANDLER.mask.load(Ordering::Relaxed);
     let before = Action {
-        handler: THEIRS.handler.load(Ordering::Relaxed),
+        handler: PROGRAM_HANDLER.handler.load(Ordering::Relaxed),
         mask,
-        flags: THEIRS.flags.load(Ordering::Relaxed),
+        flags: PROGRAM_HANDLER.flags.load(Ordering::Relaxed),
         restorer: 0,
     };
     // SAFETY: by contract both are actions or null.
@@ -152,7 +153,7 @@ pub unsafe extern "C" fn signal(signal: c_int, handler: usize) -> usize {
         // SAFETY: by contract.
         return unsafe { transmute::<usize, Simple>(SIGNAL_SIMPLE.address())(signal, handler) };
     }
-    let before = THEIRS.handler.load(Ordering::Relaxed);
+    let before = PROGRAM_HANDLER.handler.load(Ordering::Relaxed);
     found(handler, u64::from(SA_RESTART), 0);
     before
 }

@@ -36,7 +36,7 @@ impl ManifestError {
 
     /// The error that the TOML reader or one of our values gave.
     pub(super) fn from_toml(path: &Path, text: &str, error: &toml::de::Error) -> ManifestError {
-        ManifestError::at(path, text, error.span().unwrap_or(0..0), told(error.message()))
+        ManifestError::at(path, text, error.span().unwrap_or(0..0), readable_message(error.message()))
     }
 }
 
@@ -49,7 +49,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 
 /// Rewrites serde's message for people: without the names of Rust's types, and with the key that was meant instead of
 /// every possible key.
-fn told(message: &str) -> String {
+fn readable_message(message: &str) -> String {
     let message = message.replace('\n', ", ");
     if let Some((key, keys)) = unknown_field(&message) {
         if let Some(table) = elsewhere(key, &keys) {

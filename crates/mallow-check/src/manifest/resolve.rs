@@ -33,7 +33,7 @@ struct Reader<'text> {
 /// common.
 macro_rules! given {
     ($raw:expr) => {
-        Given {
+        TableSettings {
             runs: $raw.runs.map(super::values::Positive::small),
             warmup: $raw.warmup,
             timeout: $raw.timeout.map(|timeout| timeout.0),
@@ -179,7 +179,7 @@ impl Reader<'_> {
 }
 
 /// The contents of a table of [`Settings`].
-struct Given<'raw> {
+struct TableSettings<'raw> {
     runs: Option<u32>,
     warmup: Option<u32>,
     timeout: Option<std::time::Duration>,
@@ -194,7 +194,7 @@ struct Given<'raw> {
     plumbing: &'raw [String],
 }
 
-impl Given<'_> {
+impl TableSettings<'_> {
     /// Single values replace, lists and tables add.
     fn put_over(self, settings: &mut Settings) {
         settings.runs = self.runs.unwrap_or(settings.runs);

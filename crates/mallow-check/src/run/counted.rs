@@ -12,7 +12,7 @@ use std::cell::OnceCell;
 
 /// What is known of a test's program. It is determined from its libc and its symbols, so it is done once, when the
 /// first process has reported its libraries.
-pub(super) type Seen = OnceCell<ProgramView>;
+pub(super) type ProgramViewCell = OnceCell<ProgramView>;
 
 #[derive(Debug)]
 pub(super) struct ProgramView {
@@ -25,7 +25,7 @@ pub(super) struct ProgramView {
 pub(super) fn of_regions(
     task: &Task<'_>,
     started: &Started,
-    seen: &Seen,
+    seen: &ProgramViewCell,
 ) -> Result<Vec<Measurement>, RunError> {
     let processes = &started.outcome.processes;
     if let Some(name) = processes.iter().flat_map(|process| &process.unfinished).next() {
@@ -71,7 +71,7 @@ fn name_of(test: &TestSpec, region: &str, regions: usize) -> String {
 }
 
 /// A measurement without runs.
-pub(super) fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &Seen) -> Measurement {
+pub(super) fn empty(task: &Task<'_>, name: &str, started: &Started, seen: &ProgramViewCell) -> Measurement {
     let processes = &started.outcome.processes;
     let look = seen.get_or_init(|| {
         let mut environment = environment::of(task.test, task.prepared, processes);

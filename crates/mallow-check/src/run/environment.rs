@@ -1,7 +1,7 @@
 //! What is to be seen of the program that ran.
 
 use crate::build::Prepared;
-use crate::environment::{self, Seen};
+use crate::environment::{self, ObservedProgram};
 use crate::manifest::TestSpec;
 use mallow_collect::WatchedProcess;
 use mallow_gate::measurement::Environment;
@@ -32,7 +32,7 @@ pub(crate) fn watched_environment(
         .or_else(|| loader(executable).filter(|path| is_libc(path)))
         .or_else(own_libc);
     let content = libc.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
-    environment::of(&Seen {
+    environment::of(&ObservedProgram {
         architecture: std::env::consts::ARCH,
         executable,
         modules,

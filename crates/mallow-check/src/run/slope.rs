@@ -3,7 +3,7 @@
 //! Starting up, reading a configuration, filling a cache: both processes do it, so it is gone from the difference. A site
 //! that the longer process has no more of than the shorter one has no part in an operation.
 
-use super::counted::{Seen, empty, note_blind, of_regions, whole_run};
+use super::counted::{ProgramViewCell, empty, note_blind, of_regions, whole_run};
 use super::{Repeats, RunError, Runner, Task};
 use crate::manifest::Mode;
 use mallow_base::Frame;
@@ -16,7 +16,7 @@ pub(super) fn measure(runner: &mut Runner<'_>, task: &Task<'_>) -> Result<Vec<Me
     let double = operations.saturating_mul(2);
     let once = Task { repeats: Repeats { runs: 1, warmups: 0 }, ..*task };
     let mut measured: Option<Measurement> = None;
-    let seen = Seen::new();
+    let seen = ProgramViewCell::new();
     for number in 0..task.repeats.warmups + task.repeats.runs {
         let mut one = |count: u64| -> Result<_, RunError> {
             let started = runner.start(&once, Some(count))?;

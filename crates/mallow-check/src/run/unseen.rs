@@ -29,7 +29,8 @@ pub(super) fn objects(task: &Task<'_>, processes: &[WatchedProcess]) -> Option<H
 
 fn of_language(task: &Task<'_>, process: &WatchedProcess) -> Option<Hidden> {
     let is_told = |metric: Metric| {
-        task.test.mode == Mode::Region && process.runs.iter().any(|run| told(run, metric.word()).is_some())
+        task.test.mode == Mode::Region
+            && process.runs.iter().any(|run| reported(run, metric.word()).is_some())
     };
     let hidden = |sentence, class| Some(Hidden { sentence, class });
     let modules: Vec<String> = process.modules.iter().map(|module| module.path.clone()).collect();
@@ -63,7 +64,7 @@ fn is_measured(mode: Mode, process: &WatchedProcess) -> bool {
 
 /// What the markers tell goes before what the program was started with.
 fn python_keeps_arenas(task: &Task<'_>, runs: &[RegionRun]) -> bool {
-    if let Some(most) = runs.iter().filter_map(|run| told(run, HIDDEN_BLOCKS)).max() {
+    if let Some(most) = runs.iter().filter_map(|run| reported(run, HIDDEN_BLOCKS)).max() {
         return most > 0;
     }
     let allocator = task.prepared.environment.iter().find(|(name, _)| name == "PYTHONMALLOC");
@@ -72,6 +73,6 @@ fn python_keeps_arenas(task: &Task<'_>, runs: &[RegionRun]) -> bool {
     })
 }
 
-fn told(run: &RegionRun, word: &str) -> Option<u64> {
+fn reported(run: &RegionRun, word: &str) -> Option<u64> {
     run.told.iter().find(|(name, _)| name == word).map(|(_, value)| *value)
 }

@@ -194,7 +194,7 @@ fn flags_say_how_tls_is_spoken() {
     let tls = |words: &[&str]| of(words).endpoint.tls.map(|tls| (tls.trust, tls.name)).unwrap();
     assert_eq!(tls(&[]), (Trust::System, "localhost".into()));
     assert_eq!(tls(&["--cacert", "ca.pem"]), (Trust::File("ca.pem".into()), "localhost".into()));
-    assert_eq!(tls(&["-k", "--sni", "a.example"]), (Trust::Anybody, "a.example".into()));
+    assert_eq!(tls(&["-k", "--sni", "a.example"]), (Trust::AnyCertificate, "a.example".into()));
     let protocol = |words: &[&str]| of(words).protocol;
     assert_eq!(protocol(&[]), None, "the server chooses");
     assert_eq!(

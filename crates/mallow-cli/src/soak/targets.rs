@@ -74,7 +74,7 @@ pub(crate) fn protocol(low: &LowSoak) -> Option<Protocol> {
 pub(crate) fn endpoint(low: &LowHttp, url: &Url) -> Endpoint {
     let trust = match &low.cacert {
         Some(path) => Trust::File(path.clone()),
-        None if low.insecure => Trust::Anybody,
+        None if low.insecure => Trust::AnyCertificate,
         None => Trust::System,
     };
     url.endpoint(trust, low.sni.clone())

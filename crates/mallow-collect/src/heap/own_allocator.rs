@@ -51,7 +51,7 @@ impl OwnAllocator {
     /// Returns the sentence about its process.
     pub(crate) fn sentence(&self, pid: u32) -> String {
         let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
-        let (why, cure) = self.why.told();
+        let (why, cure) = self.why.cause_and_cure();
         let who =
             self.library.as_deref().map_or("its executable".to_owned(), |name| format!("its library {name}"));
         format!(
@@ -63,7 +63,7 @@ impl OwnAllocator {
 
 impl NotSeen {
     /// Why, and what to do.
-    fn told(&self) -> (String, &'static str) {
+    fn cause_and_cure(&self) -> (String, &'static str) {
         const SHARED: &str = "link it against the allocator's shared library, or without it, to record it";
         match self {
             NotSeen::NotLookedAt => (

@@ -35,7 +35,7 @@ struct Planned {
 
 /// The result of reading a connection.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct Received {
     /// It has nothing more to say.
     pub(crate) is_over: bool,
     /// The libraries of a process that are not recorded.
@@ -48,19 +48,19 @@ impl Connection {
     }
 
     /// Hears what it has to say, and answers.
-    pub(crate) fn hear(&mut self, token: [u8; 16]) -> Heard {
+    pub(crate) fn receive(&mut self, token: [u8; 16]) -> Received {
         let mut bytes = [0u8; REQUEST_BYTES_MAX];
-        let heard = match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
-            Ok((heard, _)) => &bytes[..heard],
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Heard::default(),
+        let received = match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((received, _)) => &bytes[..received],
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return Received::default(),
             // It has gone on without the reply, and reports that itself.
             Err(_) => &[],
         };
         match self.planned.take() {
-            Some(planned) => Heard { is_over: true, unseen: planned.outcomes(heard) },
+            Some(planned) => Received { is_over: true, unseen: planned.outcomes(received) },
             None => {
-                let unseen = self.answer(heard, token).unwrap_or_default();
-                Heard { is_over: self.planned.is_none(), unseen }
+                let unseen = self.answer(received, token).unwrap_or_default();
+                Received { is_over: self.planned.is_none(), unseen }
             }
         }
     }
@@ -105,8 +105,8 @@ impl Connection {
 
 impl Planned {
     /// Returns the results of the images: a number each, in their order. `None` if the process has ended.
-    fn outcomes(&self, heard: &[u8]) -> Vec<UnseenLibrary> {
-        let numbers = heard.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
+    fn outcomes(&self, received: &[u8]) -> Vec<UnseenLibrary> {
+        let numbers = received.as_chunks::<4>().0.iter().map(|bytes| u32::from_le_bytes(*bytes));
         let each = self.images.iter().zip(numbers).take(IMAGES_MAX);
         each.filter_map(|((object, image), outcome)| UnseenLibrary::of(self.pid, object, image, outcome))
             .collect()

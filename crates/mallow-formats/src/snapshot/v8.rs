@@ -27,7 +27,7 @@ use crate::{Format, ImportError};
 use classes::Classes;
 use document::Document;
 use duplicates::duplicate_strings;
-use edges::Misfits;
+use edges::MismatchedEdges;
 use mallow_base::grouped;
 use mallow_heapsnap::{ClassId, Graph, GraphParts, NameId, ObjectId, Root, Runtime, Snapshot};
 use retaining::Assigned;
@@ -36,8 +36,8 @@ use retaining::Assigned;
 pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
     let mut document = document::read(source)?;
     let unnamed = name_the_nameless(&mut document);
-    let (mut starts, misfits) = document.edges.assign(std::mem::take(&mut document.nodes.edge_counts));
-    let warnings = warnings(&document, misfits, unnamed);
+    let (mut starts, mismatched) = document.edges.assign(std::mem::take(&mut document.nodes.edge_counts));
+    let warnings = warnings(&document, mismatched, unnamed);
     classes::name_detached(&mut document, &starts);
     interfaces::name_plain_objects(&mut document, &starts);
     let slot_bytes = slot_bytes(&document);
@@ -57,7 +57,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Snapshot, ImportError> {
             grouped(strings.uncompared)
         ));
     }
-    let is_partial = misfits.missing > 0 || document.nodes.ids.is_empty();
+    let is_partial = mismatched.missing > 0 || document.nodes.ids.is_empty();
     let graph = graph(document, starts);
     Ok(Snapshot { graph, strings, slot_bytes: Some(slot_bytes), other_lines: 0, is_partial, warnings, notes })
 }
@@ -116,7 +116,7 @@ fn graph(document: Document, starts: Vec<u32>) -> Graph {
     Graph::new(Runtime::V8, parts)
 }
 
-fn warnings(document: &Document, misfits: Misfits, unnamed: u64) -> Vec<String> {
+fn warnings(document: &Document, mismatched: MismatchedEdges, unnamed: u64) -> Vec<String> {
     let mut warnings = Vec::new();
     let mut warn = |is_so: bool, sentence: String| warnings.extend(is_so.then_some(sentence));
     let objects = grouped(document.nodes.ids.len() as u64);
@@ -126,7 +126,7 @@ fn warnings(document: &Document, misfits: Misfits, unnamed: u64) -> Vec<String> 
         is_cut,
         format!("The file ends before its end: {objects} objects and {references} references were read."),
     );
-    let Misfits { missing, ownerless, dangling } = misfits;
+    let MismatchedEdges { missing, ownerless, dangling } = mismatched;
     warn(missing > 0, format!("{} references are missing, so retained sizes are unknown.", grouped(missing)));
     warn(ownerless > 0, format!("{} references belong to no object.", grouped(ownerless)));
     warn(dangling > 0, format!("{} references lead to no object.", grouped(dangling)));

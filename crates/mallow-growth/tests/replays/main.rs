@@ -63,8 +63,8 @@ fn a_leak_below_the_limit_passes_only_below_the_sight_that_is_told() {
     let small = collector::Program { leak: 24.0, ..collector::CLEAN };
     for seed in 0..300 {
         let (conclusion, _) = collector::replay(small, 1_000.0, seed);
-        let sight = conclusion.detectable_per_request.expect("there are observations");
-        assert!(conclusion.verdict == Verdict::Inconclusive || sight >= 64.0, "{conclusion:?}");
+        let detectable = conclusion.detectable_per_request.expect("there are observations");
+        assert!(conclusion.verdict == Verdict::Inconclusive || detectable >= 64.0, "{conclusion:?}");
     }
 }
 

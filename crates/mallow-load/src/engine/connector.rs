@@ -1,6 +1,6 @@
 //! Connections to one server, with TLS or without.
 
-use super::prompt::{Debt, Prompt};
+use super::prompt::{AckState, Prompt};
 use crate::tls::{Offer, words};
 use crate::{Endpoint, LoadError, Protocol};
 use rustls::pki_types::ServerName;
@@ -39,7 +39,7 @@ pub(crate) enum OpenError {
 pub(crate) struct Opened {
     pub(crate) stream: AnyStream,
     /// Requests acknowledgements of what was read.
-    pub(crate) debt: Arc<Debt>,
+    pub(crate) ack_state: Arc<AckState>,
     /// The protocol that the server chose in the handshake; without TLS nothing is negotiated.
     pub(crate) chosen: Option<Protocol>,
 }
@@ -69,16 +69,16 @@ impl Connector {
     pub(crate) async fn open(&self) -> Result<Opened, OpenError> {
         let stream = TcpStream::connect(self.address).await.map_err(OpenError::Connecting)?;
         stream.set_nodelay(true).map_err(OpenError::Connecting)?;
-        let (stream, debt) = Prompt::new(stream);
+        let (stream, ack_state) = Prompt::new(stream);
         let Some((connector, name)) = &self.tls else {
-            return Ok(Opened { stream: Box::new(stream), debt, chosen: None });
+            return Ok(Opened { stream: Box::new(stream), ack_state, chosen: None });
         };
         let stream = connector.connect(name.clone(), stream).await.map_err(OpenError::Handshake)?;
         let chosen = match stream.get_ref().1.alpn_protocol() {
             Some(HTTP2) => Protocol::Http2,
             _ => Protocol::Http1,
         };
-        Ok(Opened { stream: Box::new(stream), debt, chosen: Some(chosen) })
+        Ok(Opened { stream: Box::new(stream), ack_state, chosen: Some(chosen) })
     }
 }
 
@@ -90,7 +90,7 @@ impl Debug for Connector {
 
 impl OpenError {
     /// Converts it into an error message, for a caller that needs this one connection.
-    pub(crate) fn told(&self, endpoint: &Endpoint) -> LoadError {
+    pub(crate) fn load_error(&self, endpoint: &Endpoint) -> LoadError {
         let name = endpoint.to_string();
         match (self, &endpoint.tls) {
             (OpenError::Handshake(error), Some(tls)) => {

@@ -6,8 +6,8 @@
 use super::cause::Cause;
 use super::connector::{AnyStream, Connector, Opened};
 use super::prepared::Body;
-use super::prompt::Debt;
-use crate::flow::Taken;
+use super::prompt::AckState;
+use crate::flow::ResponseParts;
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{Builder, Connection, SendRequest};
 use hyper::{Request, Response};
@@ -43,20 +43,20 @@ pub(crate) struct Broken {
 pub(crate) struct Http1 {
     sender: SendRequest<Body>,
     connection: Pin<Box<Connection<TokioIo<AnyStream>, Body>>>,
-    debt: Arc<Debt>,
+    ack_state: Arc<AckState>,
     is_over: bool,
 }
 
 impl Http1 {
     pub(crate) async fn open(connector: &Connector) -> Result<Http1, Cause> {
-        let Opened { stream, debt, .. } =
+        let Opened { stream, ack_state, .. } =
             connector.open().await.map_err(|error| Cause::of_opening(&error))?;
-        debt.manage();
+        ack_state.manage();
         let (sender, connection) = Builder::new()
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Cause::of_exchange(&error))?;
-        Ok(Http1 { sender, connection: Box::pin(connection), debt, is_over: false })
+        Ok(Http1 { sender, connection: Box::pin(connection), ack_state, is_over: false })
     }
 
     /// Returns whether another request can be sent: the server may have closed the connection since the last one.
@@ -73,7 +73,7 @@ impl Http1 {
     pub(crate) async fn exchange(
         &mut self,
         request: Request<Body>,
-        kept: Option<&mut Taken>,
+        kept: Option<&mut ResponseParts>,
     ) -> Result<Answer, Broken> {
         let unsent = |error| Broken { cause: Cause::of_exchange(&error), unsent: true, unanswered: true };
         poll_fn(|context| match self.sender.poll_ready(context) {
@@ -85,10 +85,10 @@ impl Http1 {
         })
         .await
         .map_err(unsent)?;
-        self.debt.forgive();
+        self.ack_state.cancel();
         let answer = self.sender.send_request(request);
         let mut answer = pin!(take_in(answer, kept));
-        let (connection, debt, is_over) = (&mut self.connection, &self.debt, &mut self.is_over);
+        let (connection, ack_state, is_over) = (&mut self.connection, &self.ack_state, &mut self.is_over);
         poll_fn(|context| {
             loop {
                 // Poll the connection first, which writes the request and reads the response, and then the future that waits for it.
@@ -96,7 +96,7 @@ impl Http1 {
                     *is_over = connection.as_mut().poll(context).is_ready();
                 }
                 let answered = answer.as_mut().poll(context);
-                if answered.is_ready() || *is_over || !debt.call_in() {
+                if answered.is_ready() || *is_over || !ack_state.request_ack() {
                     return answered;
                 }
             }
@@ -124,7 +124,7 @@ impl Http1 {
 /// Waits for a response, counts its body, and keeps the parts that are wanted.
 pub(crate) async fn take_in(
     answer: impl Future<Output = hyper::Result<Response<Incoming>>>,
-    mut kept: Option<&mut Taken>,
+    mut kept: Option<&mut ResponseParts>,
 ) -> Result<Answer, Broken> {
     let answer = answer.await.map_err(|error| Broken {
         cause: Cause::of_exchange(&error),

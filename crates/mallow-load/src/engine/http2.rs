@@ -7,7 +7,7 @@ use super::cause::Cause;
 use super::connector::Connector;
 use super::http1::{Answer, Broken, GOODBYE_MAX, take_in};
 use super::prepared::Body;
-use crate::flow::Taken;
+use crate::flow::ResponseParts;
 use hyper::Request;
 use hyper::client::conn::http2::{Builder, SendRequest};
 use hyper::rt::Executor;
@@ -91,7 +91,7 @@ impl Sender {
     pub(crate) async fn exchange(
         &mut self,
         request: Request<Body>,
-        kept: Option<&mut Taken>,
+        kept: Option<&mut ResponseParts>,
     ) -> Result<Answer, Broken> {
         self.sender.ready().await.map_err(|error| Broken {
             cause: Cause::of_exchange(&error),

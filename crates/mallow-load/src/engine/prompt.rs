@@ -17,49 +17,49 @@ use tokio::net::TcpStream;
 
 /// State that is shared by the stream, which hyper owns, and its user.
 #[derive(Debug, Default)]
-pub(crate) struct Debt {
+pub(crate) struct AckState {
     /// Something was read and may not be acknowledged yet.
-    owed: AtomicBool,
+    unacknowledged: AtomicBool,
     /// It shall be acknowledged at the next read.
     due: AtomicBool,
     /// The user of the stream decides when that is. If not set, it is whenever nothing more has arrived.
     is_managed: AtomicBool,
 }
 
-impl Debt {
-    /// From now on, only [`Debt::call_in`] causes early acknowledgements.
+impl AckState {
+    /// From now on, only [`AckState::request_ack`] causes early acknowledgements.
     pub(super) fn manage(&self) {
         self.is_managed.store(true, Ordering::Relaxed);
     }
 
     /// Returns whether something that was read has to be acknowledged, now that there is nothing more to read.
-    fn is_overdue(&self) -> bool {
-        !self.is_managed.load(Ordering::Relaxed) && self.owed.swap(false, Ordering::Relaxed)
+    fn must_acknowledge(&self) -> bool {
+        !self.is_managed.load(Ordering::Relaxed) && self.unacknowledged.swap(false, Ordering::Relaxed)
     }
 
     /// Cancels the acknowledgement of what was read: a request is about to be sent and will carry it.
-    pub(super) fn forgive(&self) {
-        self.owed.store(false, Ordering::Relaxed);
+    pub(super) fn cancel(&self) {
+        self.unacknowledged.store(false, Ordering::Relaxed);
     }
 
     /// Requests an acknowledgement at the next read; returns false if nothing is unacknowledged.
-    pub(super) fn call_in(&self) -> bool {
-        let is_owed = self.owed.swap(false, Ordering::Relaxed);
-        self.due.store(is_owed, Ordering::Relaxed);
-        is_owed
+    pub(super) fn request_ack(&self) -> bool {
+        let is_unacknowledged = self.unacknowledged.swap(false, Ordering::Relaxed);
+        self.due.store(is_unacknowledged, Ordering::Relaxed);
+        is_unacknowledged
     }
 }
 
 #[derive(Debug)]
 pub(super) struct Prompt {
     stream: TcpStream,
-    debt: Arc<Debt>,
+    ack_state: Arc<AckState>,
 }
 
 impl Prompt {
-    pub(super) fn new(stream: TcpStream) -> (Prompt, Arc<Debt>) {
-        let debt = Arc::new(Debt::default());
-        (Prompt { stream, debt: Arc::clone(&debt) }, debt)
+    pub(super) fn new(stream: TcpStream) -> (Prompt, Arc<AckState>) {
+        let ack_state = Arc::new(AckState::default());
+        (Prompt { stream, ack_state: Arc::clone(&ack_state) }, ack_state)
     }
 
     fn acknowledge(&self) {
@@ -74,14 +74,14 @@ impl AsyncRead for Prompt {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if self.debt.due.swap(false, Ordering::Relaxed) {
+        if self.ack_state.due.swap(false, Ordering::Relaxed) {
             self.acknowledge();
         }
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.debt.owed.store(true, Ordering::Relaxed);
-        } else if read.is_pending() && self.debt.is_overdue() {
+            self.ack_state.unacknowledged.store(true, Ordering::Relaxed);
+        } else if read.is_pending() && self.ack_state.must_acknowledge() {
             self.acknowledge();
         }
         read

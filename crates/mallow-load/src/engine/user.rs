@@ -7,7 +7,7 @@
 
 use super::jar::Jar;
 use super::prepared::{PreparedFlow, Template};
-use crate::flow::{Flow, Step, Take, Taken};
+use crate::flow::{Flow, ResponseParts, Step, Take};
 use bytes::Bytes;
 use hyper::header::{COOKIE, HeaderValue, SET_COOKIE};
 use std::sync::Arc;
@@ -43,9 +43,9 @@ impl User {
     }
 
     /// Returns which parts of the next response have to be kept.
-    pub(crate) fn wants(&self, prepared: &PreparedFlow) -> Taken {
+    pub(crate) fn wants(&self, prepared: &PreparedFlow) -> ResponseParts {
         let wants_body = self.current(&prepared.flow).takes.iter().any(Take::is_of_body);
-        Taken { wants_body, ..Taken::default() }
+        ResponseParts { wants_body, ..ResponseParts::default() }
     }
 
     /// Returns the next request. The error is the name of the failure, if an extracted value is not allowed in its place.
@@ -96,7 +96,7 @@ impl User {
         &mut self,
         prepared: &PreparedFlow,
         status: u16,
-        answer: &Taken,
+        answer: &ResponseParts,
     ) -> Result<(), Arc<str>> {
         let step = self.current(&prepared.flow);
         let mut fresh = Jar::default();

@@ -10,7 +10,7 @@ use super::setup::Setup;
 use super::stats::Stats;
 use super::timer::Timer;
 use super::user::User;
-use crate::flow::Taken;
+use crate::flow::ResponseParts;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -108,7 +108,7 @@ impl Worker {
         &mut self,
         setup: &Setup,
         template: &Template,
-        taken: Option<&mut Taken>,
+        taken: Option<&mut ResponseParts>,
         begun: Instant,
     ) -> (Result<Answer, Cause>, Instant) {
         let outcome = self.timer.guard(begun, self.wire.ask(setup, template, taken)).await;
@@ -176,7 +176,7 @@ impl Wire {
         &mut self,
         setup: &Setup,
         template: &Template,
-        mut taken: Option<&mut Taken>,
+        mut taken: Option<&mut ResponseParts>,
     ) -> Result<Answer, Cause> {
         let may_repeat = |broken: &Broken| broken.unsent || (broken.unanswered && template.is_idempotent());
         match self {

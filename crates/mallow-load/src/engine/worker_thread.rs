@@ -42,25 +42,25 @@ pub(crate) fn serve(
     setup: Arc<Setup>,
     mut commands: UnboundedReceiver<Command>,
 ) {
-    let mut crew = Crew { index, setup, workers: Vec::new(), channels: Vec::new() };
+    let mut worker_set = WorkerSet { index, setup, workers: Vec::new(), channels: Vec::new() };
     LocalSet::new().block_on(runtime, async {
         while let Some(command) = commands.recv().await {
             match command {
                 Command::Run(plan, results) => {
-                    let _ = results.send(crew.run(plan).await);
+                    let _ = results.send(worker_set.run(plan).await);
                 }
                 Command::Close(done) => {
-                    crew.close().await;
+                    worker_set.close().await;
                     drop(done);
                 }
             }
         }
-        crew.close().await;
+        worker_set.close().await;
     });
 }
 
 /// The workers of a thread.
-struct Crew {
+struct WorkerSet {
     index: u32,
     setup: Arc<Setup>,
     workers: Vec<Worker>,
@@ -68,10 +68,10 @@ struct Crew {
     channels: Vec<Rc<Channel>>,
 }
 
-impl Crew {
+impl WorkerSet {
     async fn run(&mut self, plan: Arc<Plan>) -> Stats {
         let (cpu, wall) = (thread_cpu(), Instant::now());
-        self.hire(plan.workers);
+        self.add_workers(plan.workers);
         let stats = RefCell::new(Stats::new(self.setup.is_scheduled));
         let run = Rc::new(Run { setup: Arc::clone(&self.setup), plan, stats });
         // Lets the runtime notice connections that the server has closed since the last run.
@@ -88,7 +88,7 @@ impl Crew {
     }
 
     /// Changes the number of workers to this thread's share of `workers`.
-    fn hire(&mut self, workers: u32) {
+    fn add_workers(&mut self, workers: u32) {
         let share = (self.index..workers).step_by(self.setup.threads as usize).count();
         self.workers.truncate(share);
         while self.workers.len() < share {

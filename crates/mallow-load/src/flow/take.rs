@@ -31,15 +31,15 @@ pub(crate) enum From {
 
 /// The parts of a response that are kept until its values are extracted.
 #[derive(Debug, Default)]
-pub(crate) struct Taken {
+pub(crate) struct ResponseParts {
     pub(crate) headers: HeaderMap,
-    /// The beginning of the body, at most [`Taken::BODY_BYTES_MAX`]; empty if no value is extracted from it.
+    /// The beginning of the body, at most [`ResponseParts::BODY_BYTES_MAX`]; empty if no value is extracted from it.
     pub(crate) body: Vec<u8>,
     /// Whether the body is needed.
     pub(crate) wants_body: bool,
 }
 
-impl Taken {
+impl ResponseParts {
     /// The rest of a body is not searched.
     pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
@@ -65,7 +65,11 @@ impl Take {
     }
 
     /// Returns the value, or `None` if the response does not have it. `cookie` looks a cookie up that was just set.
-    pub(crate) fn of(&self, answer: &Taken, cookie: impl Fn(&str) -> Option<String>) -> Option<String> {
+    pub(crate) fn of(
+        &self,
+        answer: &ResponseParts,
+        cookie: impl Fn(&str) -> Option<String>,
+    ) -> Option<String> {
         let text = |bytes: &[u8]| Some(std::str::from_utf8(bytes).ok()?.to_owned());
         match &self.from {
             From::Header(name) => text(answer.headers.get(name)?.as_bytes()),
@@ -96,8 +100,8 @@ impl Take {
 mod tests {
     use super::*;
 
-    fn answer(body: &str) -> Taken {
-        let mut answer = Taken { wants_body: true, ..Taken::default() };
+    fn answer(body: &str) -> ResponseParts {
+        let mut answer = ResponseParts { wants_body: true, ..ResponseParts::default() };
         answer.headers.insert("x-token", "abc".parse().unwrap());
         answer.add(body.as_bytes());
         answer
@@ -138,10 +142,10 @@ mod tests {
     #[test]
     fn only_the_beginning_of_a_body_is_kept_and_none_where_it_is_not_wanted() {
         let mut answer = answer("");
-        answer.add(&vec![b'a'; Taken::BODY_BYTES_MAX]);
+        answer.add(&vec![b'a'; ResponseParts::BODY_BYTES_MAX]);
         answer.add(b"b");
-        assert_eq!(answer.body.len(), Taken::BODY_BYTES_MAX);
-        let mut unwanted = Taken::default();
+        assert_eq!(answer.body.len(), ResponseParts::BODY_BYTES_MAX);
+        let mut unwanted = ResponseParts::default();
         unwanted.add(b"b");
         assert!(unwanted.body.is_empty());
     }

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// A target as one would write it: method, path, headers, body, weight.
-fn told(target: &Target) -> String {
+fn described(target: &Target) -> String {
     let mut text = format!("{} {}", target.method, target.path);
     for (name, value) in &target.headers {
         text.push_str(&format!(" [{name}: {}]", value.to_str().unwrap()));
@@ -26,7 +26,7 @@ fn parsed(text: &str, base: Option<&Url>) -> Result<UrlFile, LoadError> {
 }
 
 fn targets(text: &str) -> Vec<String> {
-    parsed(text, None).unwrap().targets.iter().map(told).collect()
+    parsed(text, None).unwrap().targets.iter().map(described).collect()
 }
 
 fn fault(text: &str) -> String {
@@ -123,7 +123,7 @@ fn variables_cannot_grow_without_bound() {
 fn a_base_stands_for_every_host() {
     let base = crate::parse_url("127.0.0.1:9999/ignored", false).unwrap();
     let file = parsed("http://example.com/a\nhttp://example.org:81/b\n/c\n", Some(&base)).unwrap();
-    assert_eq!(file.targets.iter().map(told).collect::<Vec<_>>(), ["GET /a", "GET /b", "GET /c"]);
+    assert_eq!(file.targets.iter().map(described).collect::<Vec<_>>(), ["GET /a", "GET /b", "GET /c"]);
     assert_eq!(file.base, Some(base));
     assert_eq!(parsed("/only/paths\n", None).unwrap().base, None);
 }
@@ -135,7 +135,7 @@ fn bodies_are_found_beside_the_list() {
     let list = folder.path().join("urls.txt");
     std::fs::write(&list, "\u{feff}localhost/x POST <b.txt\n").unwrap();
     let file = read_urls(&list, None, false).unwrap();
-    assert_eq!(told(&file.targets[0]), "POST /x [content-type: text/plain] <hello>");
+    assert_eq!(described(&file.targets[0]), "POST /x [content-type: text/plain] <hello>");
     std::fs::write(&list, b"localhost/\nlocalhost/\xff\n").unwrap();
     let fault = read_urls(&list, None, false).unwrap_err().to_string();
     assert!(fault.ends_with("', line 2: it is not UTF-8"), "{fault}");
@@ -148,7 +148,7 @@ fn log(text: &str, all_methods: bool) -> Result<UrlFile, LoadError> {
 }
 
 fn asked(text: &str) -> Vec<String> {
-    log(text, true).unwrap().targets.iter().map(told).collect()
+    log(text, true).unwrap().targets.iter().map(described).collect()
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn logs_in_quotes_are_weighed() {
                 127.0.0.1 - - [x] \"HEAD /\\xC3\\xBC HTTP/1.0\" 200 0\n";
     let file = log(text, false).unwrap();
     assert_eq!(
-        file.targets.iter().map(told).collect::<Vec<_>>(),
+        file.targets.iter().map(described).collect::<Vec<_>>(),
         ["GET /b ×2", "HEAD /%C3%BC", "GET /a?x=1"]
     );
     let expected = [
@@ -170,7 +170,7 @@ fn logs_in_quotes_are_weighed() {
     ];
     assert_eq!(file.notes, expected);
     let all = log(text, true).unwrap();
-    assert_eq!(all.targets.iter().map(told).filter(|it| it == "POST /cart").count(), 1);
+    assert_eq!(all.targets.iter().map(described).filter(|it| it == "POST /cart").count(), 1);
     assert!(
         all.notes.contains(&"a log has no bodies: what it posted is posted empty".to_owned()),
         "{:?}",
@@ -223,7 +223,7 @@ fn the_rarest_of_too_many_requests_are_left_out() {
     }
     text.push_str("\"GET /100002 HTTP/1.1\"\n");
     let file = log(&text, false).unwrap();
-    assert_eq!((file.targets.len(), told(&file.targets[0])), (100_000, "GET /100002 ×2".to_owned()));
+    assert_eq!((file.targets.len(), described(&file.targets[0])), (100_000, "GET /100002 ×2".to_owned()));
     assert_eq!(file.notes, ["3 requests left out that are rarer than 100000 others"]);
 }
 
@@ -232,7 +232,7 @@ fn a_line_without_end_is_skipped() {
     let text =
         format!("\"GET /a HTTP/1.1\"\n\"GET /{} HTTP/1.1\"\n\"GET /b HTTP/1.1\"\n", "x".repeat(200_000));
     let file = log(&text, false).unwrap();
-    assert_eq!(file.targets.iter().map(told).collect::<Vec<_>>(), ["GET /a", "GET /b"]);
+    assert_eq!(file.targets.iter().map(described).collect::<Vec<_>>(), ["GET /a", "GET /b"]);
     assert_eq!(file.notes, ["1 of 3 lines hold no request; the first is line 2"]);
 }
 

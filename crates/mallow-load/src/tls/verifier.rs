@@ -92,17 +92,17 @@ impl ServerCertVerifier for GivenOrSigned {
 
 /// Trusts all certificates, but still verifies that the server has the private key of its certificate.
 #[derive(Debug)]
-pub(super) struct Anybody {
+pub(super) struct AnyCertificate {
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-impl Anybody {
-    pub(super) fn new(provider: &CryptoProvider) -> Anybody {
-        Anybody { algorithms: provider.signature_verification_algorithms }
+impl AnyCertificate {
+    pub(super) fn new(provider: &CryptoProvider) -> AnyCertificate {
+        AnyCertificate { algorithms: provider.signature_verification_algorithms }
     }
 }
 
-impl ServerCertVerifier for Anybody {
+impl ServerCertVerifier for AnyCertificate {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 /// A request as it arrived.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     /// `GET /path`.
     pub(crate) line: String,
     /// Names in lower case.
@@ -48,7 +48,7 @@ struct Counts {
     connections: AtomicUsize,
     open: AtomicUsize,
     requests: AtomicUsize,
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<ReceivedRequest>>,
 }
 
 /// A server on a free port, which lives as long as the test's process.
@@ -58,7 +58,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(reply: impl Fn(&Seen) -> Reply + Send + Sync + 'static) -> Server {
+    pub(crate) fn start(reply: impl Fn(&ReceivedRequest) -> Reply + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let counts = Arc::new(Counts::default());
@@ -89,7 +89,7 @@ impl Server {
     }
 
     /// Returns the requests so far, in the order in which they came.
-    pub(crate) fn seen(&self) -> Vec<Seen> {
+    pub(crate) fn seen(&self) -> Vec<ReceivedRequest> {
         let mut seen = self.counts.seen.lock().unwrap().clone();
         seen.sort_by_key(|seen| seen.number);
         seen
@@ -109,7 +109,7 @@ fn serve(
     stream: TcpStream,
     connection: usize,
     counts: &Counts,
-    reply: &(dyn Fn(&Seen) -> Reply + Send + Sync),
+    reply: &(dyn Fn(&ReceivedRequest) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
@@ -159,8 +159,8 @@ fn answer(status: u16, body: &str, is_head: bool, extra: &str) -> String {
     format!("HTTP/1.1 {status} As Said\r\nContent-Length: {length}\r\n{extra}\r\n{body}")
 }
 
-fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Seen>> {
-    let mut seen = Seen::default();
+fn read(reader: &mut impl BufRead) -> std::io::Result<Option<ReceivedRequest>> {
+    let mut seen = ReceivedRequest::default();
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let Some(start) = line.strip_suffix(" HTTP/1.1\r\n") else { return Ok(None) };

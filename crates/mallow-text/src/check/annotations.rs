@@ -2,7 +2,7 @@
 //!
 //! GitHub shows ten errors and ten warnings per step, so the worst come first.
 
-use super::details::told;
+use super::details::printable_lines;
 use super::stack::chain;
 use mallow_base::Frame;
 use mallow_gate::result::{CheckResult, TestResult};
@@ -37,7 +37,7 @@ pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relativ
 /// Returns the reason, and the stacks to blame.
 fn message(test: &TestResult) -> String {
     let mut lines: Vec<String> =
-        test.sentences.iter().flat_map(|sentence| told(sentence, usize::MAX)).collect();
+        test.sentences.iter().flat_map(|sentence| printable_lines(sentence, usize::MAX)).collect();
     lines.extend(blamed(test).iter().map(|frames| chain(frames, WIDTH)));
     if lines.is_empty() {
         lines.push(test.outcome.word().to_owned());

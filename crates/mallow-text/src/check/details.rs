@@ -31,7 +31,7 @@ struct Row<'a> {
 /// Returns the lines, without indentation, with at most `limit` stacks in a section.
 pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String> {
     let mut out: Vec<String> =
-        test.sentences.iter().flat_map(|sentence| told(sentence, style.width)).collect();
+        test.sentences.iter().flat_map(|sentence| printable_lines(sentence, style.width)).collect();
     let metrics = site_metrics(test);
     let is_left_listed = metrics.iter().any(|metric| is_left(*metric) && !has_reference(test, *metric));
     for metric in &metrics {
@@ -44,7 +44,7 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
     if lacks_lines(test) {
         let hint = "No line of the program is known: build it with line tables, `-g` in C and C++, `debug = \"line-tables-only\"` in \
                     Cargo's profile, and no baseline has to be made anew.";
-        out.extend(told(hint, style.width).iter().map(|line| style.dim(line)));
+        out.extend(printable_lines(hint, style.width).iter().map(|line| style.dim(line)));
     }
     out.extend(varying_lines(test, limit, style));
     if is_left_listed || may_have_kept(test) {
@@ -57,12 +57,12 @@ pub(crate) fn lines(test: &TestResult, limit: usize, style: Style) -> Vec<String
 /// Returns what a reader of the metrics should know, whatever the verdict.
 pub(crate) fn notes(test: &TestResult, style: Style) -> Vec<String> {
     let notes = test.measurement.iter().flat_map(|measurement| &measurement.notes);
-    let lines = notes.flat_map(|note| told(note, style.width));
+    let lines = notes.flat_map(|note| printable_lines(note, style.width));
     lines.map(|line| style.dim(&line)).collect()
 }
 
 /// Breaks a sentence into lines. It may quote a program's output, so control characters are removed.
-pub(crate) fn told(sentence: &str, width: usize) -> Vec<String> {
+pub(crate) fn printable_lines(sentence: &str, width: usize) -> Vec<String> {
     wrapped(sentence, width).iter().map(|line| printable(line)).collect()
 }
 

@@ -4,7 +4,7 @@
 //! runs became a struct. Every metric is its own minimum over the runs, except for descriptors: there the first run
 //! that left some counts. Verdicts are not part of that output; [`verdicts`] prints them separately.
 
-use super::details::told;
+use super::details::printable_lines;
 use mallow_gate::measurement::{Measurement, Metric, Run};
 use mallow_gate::result::{CheckResult, Outcome, TestResult};
 use mallow_view::check::{stats, worst_first};
@@ -81,7 +81,7 @@ fn module(name: &str) -> String {
 pub fn verdicts(result: &CheckResult) -> String {
     let mut text = String::new();
     for test in worst_first(result).into_iter().filter(|test| test.outcome != Outcome::Ok) {
-        let why = told(&test.sentences.join(" "), usize::MAX).join(" ");
+        let why = printable_lines(&test.sentences.join(" "), usize::MAX).join(" ");
         let _ = writeln!(text, "{} {}: {why}", test.outcome.word(), identifier(&test.name));
     }
     let counts: Vec<String> =

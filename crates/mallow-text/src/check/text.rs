@@ -96,8 +96,12 @@ impl Page<'_> {
 
     /// Returns the conclusion, and what to do next.
     fn end(&self, style: Style) -> Vec<String> {
-        let mut out: Vec<String> =
-            self.result.sentences.iter().flat_map(|sentence| details::told(sentence, style.width)).collect();
+        let mut out: Vec<String> = self
+            .result
+            .sentences
+            .iter()
+            .flat_map(|sentence| details::printable_lines(sentence, style.width))
+            .collect();
         out.extend(broken_at_commas(&self.counts(), style.width).iter().map(|line| style.bold(line)));
         out.push(style.dim(&cut_end(&format!("Ran on: {}", self.environment()), style.width)));
         if self.has_metrics_to_accept() {

@@ -29,13 +29,13 @@ pub(super) struct Contents([Mutex<Contained>; 64]);
 /// A shard: contents whose hashes end in the same bits.
 #[derive(Default)]
 pub(super) struct Contained {
-    by_hash: FxHashMap<u64, Seen>,
+    by_hash: FxHashMap<u64, Occurrence>,
     repeated: Vec<DuplicateString>,
 }
 
 /// Millions of strings have a content of their own, so this is small.
 #[derive(Clone, Copy)]
-enum Seen {
+enum Occurrence {
     /// A string of this size, which is too low if the size does not fit.
     Once(u32),
     /// Index into [`Contained::repeated`].
@@ -54,13 +54,13 @@ impl Contents {
         let mut part = part.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let Contained { by_hash, repeated } = &mut *part;
         let Some(seen) = by_hash.get_mut(&hash) else {
-            by_hash.insert(hash, Seen::Once(u32::try_from(bytes).unwrap_or(u32::MAX)));
+            by_hash.insert(hash, Occurrence::Once(u32::try_from(bytes).unwrap_or(u32::MAX)));
             return;
         };
         let again = match *seen {
-            Seen::Again(at) => &mut repeated[at as usize],
-            Seen::Once(first) => {
-                *seen = Seen::Again(repeated.len() as u32);
+            Occurrence::Again(at) => &mut repeated[at as usize],
+            Occurrence::Once(first) => {
+                *seen = Occurrence::Again(repeated.len() as u32);
                 let (text, is_whole) = beginning(value);
                 let first = u64::from(first);
                 // While strings are counted, `wasted_bytes` is the size of the smallest.

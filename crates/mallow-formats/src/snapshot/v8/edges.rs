@@ -62,7 +62,7 @@ impl Edges {
     }
 
     /// Assigns edges to objects: returns where each one's edges begin, and a last row. Edges to objects that do not exist are dropped.
-    pub(super) fn assign(&mut self, counts: Vec<u32>) -> (Vec<u32>, Misfits) {
+    pub(super) fn assign(&mut self, counts: Vec<u32>) -> (Vec<u32>, MismatchedEdges) {
         let mut starts = counts;
         let nodes = starts.len() as u32;
         let (mut at, mut kept, mut missing) = (0, 0, 0);
@@ -84,12 +84,15 @@ impl Edges {
         // A plain push would double the column's capacity.
         starts.reserve_exact(1);
         starts.push(kept as u32);
-        let misfits =
-            Misfits { missing, ownerless: (self.targets.len() - at) as u64, dangling: (at - kept) as u64 };
+        let mismatched = MismatchedEdges {
+            missing,
+            ownerless: (self.targets.len() - at) as u64,
+            dangling: (at - kept) as u64,
+        };
         self.targets.truncate(kept);
         self.labels.truncate(kept);
         self.types.truncate(kept);
-        (starts, misfits)
+        (starts, mismatched)
     }
 
     /// Adds more edges to an object, all with one label. The error is a limit, without a full stop.
@@ -128,7 +131,7 @@ impl Edges {
 
 /// The numbers of references that do not match the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Misfits {
+pub(super) struct MismatchedEdges {
     /// Declared by objects, but missing in the file.
     pub(super) missing: u64,
     /// In the file, but declared by no object.

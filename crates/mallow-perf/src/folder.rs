@@ -83,8 +83,7 @@ struct Running {
     index: u32,
     space: Space,
     jvm: Option<Jvm<Process>>,
-    /// The root below which its files are, as far as it was seen.
-    root: Option<Root>,
+    root: Option<Root>, // Below which its files are, as far as it was seen.
     /// The kernel executes its program, and has not got to its first instruction.
     is_beginning: bool,
     /// Its threads that have samples.
@@ -325,10 +324,9 @@ impl Folder {
             }
             return;
         }
-        let root = of_parent.and_then(|running| running.root);
-        let (space, program, jvm) = of_parent.map_or_else(Default::default, |running| {
+        let (space, program, jvm, root) = of_parent.map_or_else(Default::default, |running| {
             let jvm = running.jvm.as_ref().map(|jvm| jvm.forked(Process::new(pid)));
-            (running.space.clone(), self.processes[running.index as usize].program.clone(), jvm)
+            (running.space.clone(), self.processes[running.index as usize].program.clone(), jvm, running.root)
         });
         let mut image = self.image(pid, &name.clone().unwrap_or_default());
         (image.space, image.jvm, image.root) = (space, jvm, root);
@@ -362,8 +360,8 @@ impl Folder {
             // A process may change its root while it runs. One that has ended since had the one that it was seen with last.
             running.root = roots::hold(running.pid, || false).or(running.root);
         }
-        let root = running.root.unwrap_or(Root::Own);
-        let exports = running.space.map(range, offset, (root, path), &mut self.shared);
+        let place = (running.root.unwrap_or(Root::Own), path);
+        let exports = running.space.map(range, offset, place, &mut self.shared);
         if let Some(exports) = exports.filter(|_| self.origin.is_now) {
             running.jvm.get_or_insert_with(|| Jvm::new(exports, Process::new(running.pid)));
         }

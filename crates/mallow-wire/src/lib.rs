@@ -9,6 +9,7 @@
 //! - [`executable`]: whether a library can be preloaded into a program.
 //! - [`jvm`]: which fields of a JVM's tables for its debugger are read.
 //! - [`handshake`]: the one message that sends the shared memory.
+//! - [`order`]: what every event reads: whether it needs a time stamp, and whether its stack is wanted.
 //! - [`patches`]: patches of functions of a statically linked allocator.
 //! - [`plan_request`]: a process's requests about objects that are loaded into it.
 //! - [`script`]: the format of script frames in shared memory.
@@ -26,6 +27,7 @@ pub mod event;
 pub mod executable;
 pub mod handshake;
 pub mod jvm;
+pub mod order;
 pub mod patches;
 pub mod plan_request;
 pub mod script;

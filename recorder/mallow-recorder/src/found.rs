@@ -150,7 +150,7 @@ mod tests {
     fn a_sequence_longer_than_the_cache_is_found_when_it_comes_again() {
         let mut found = empty();
         let stacks = |count: u64| (1..=count).map(|stack| stack.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut missed = |found: &mut FoundStacks, count: u64, with: Option<u64>| {
+        let missed = |found: &mut FoundStacks, count: u64, with: Option<u64>| {
             let mut missed = 0;
             for (place, hash) in stacks(count).enumerate() {
                 let others = with.filter(|_| place % 100 == 50).map(|with| with + place as u64);

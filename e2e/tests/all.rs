@@ -48,6 +48,7 @@ mod linked_counted;
 mod linked_hazards;
 mod linked_libraries;
 mod linked_programs;
+mod lookups;
 mod many;
 mod namespaces;
 mod no_arguments;

@@ -155,7 +155,7 @@ impl Runner<'_> {
             preload: self.preload,
             started: None,
         };
-        let outcome = record(&options, self.resolve, None)?;
+        let outcome = record(&options, self.resolve, &Vec::new, None)?;
         let told = || error::tail(&output_path);
         if outcome.timed_out {
             return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });

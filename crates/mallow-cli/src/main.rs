@@ -51,19 +51,29 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
-    let mut args = match args::LowArgs::parse_typed(&words) {
+    if mallow_lookup::is_child(&words) {
+        mallow_lookup::serve();
+    }
+    mallow_query::look_up_in_child();
+    let code = run_words(&words);
+    mallow_lookup::end();
+    code
+}
+
+fn run_words(words: &[OsString]) -> ExitCode {
+    let mut args = match args::LowArgs::parse_typed(words) {
         Ok(args) => args,
         Err(error) => {
             // If the reader has closed stdout, help is not needed.
             let _ = error.print();
-            return ExitCode::from(args::exit_code_of(&error, &words));
+            return ExitCode::from(args::exit_code_of(&error, words));
         }
     };
     match config::Config::read() {
         Ok(config) => config.fill(&mut args),
         Err(failure) => {
             output::tell(&format!("mallow: {}\n", failure.sentence()));
-            return ExitCode::from(args::own_failure_of(&words));
+            return ExitCode::from(args::own_failure_of(words));
         }
     }
     args.width.into_iter().for_each(|columns| terminal::set_width(columns.into()));

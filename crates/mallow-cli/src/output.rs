@@ -61,7 +61,8 @@ pub(crate) fn inform(text: &str) {
 
 /// Prints what happened to a file that was tried for names.
 pub(crate) fn tried(path: &Path, outcome: &str) {
-    tell(&format!("mallow: tried {}: {outcome}\n", mallow_text::printable(&path.to_string_lossy())));
+    let [path, outcome] = [&path.to_string_lossy(), outcome].map(mallow_text::printable);
+    tell(&format!("mallow: tried {path}: {outcome}\n"));
 }
 
 /// Prints something beside the result. If stderr is closed, nothing can be done.

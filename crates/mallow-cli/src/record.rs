@@ -7,8 +7,10 @@ use crate::request::Record;
 use crate::{exit_code, output, preload, sources};
 use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
+use mallow_profile::Nameless;
 use mallow_query::{Failure, Names};
 use mallow_view::{ScriptFrames, Summary};
+use std::cell::RefCell;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -43,17 +45,23 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         preload: preload::LIBRARY,
         started: std::io::stderr().is_terminal().then_some(started),
     };
-    let mut names = Names::new();
-    let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| names.looking_ahead());
+    let names = RefCell::new(Names::new());
+    let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| {
+        let program = options.command.first().and_then(|program| mallow_launch::find_program(program).ok());
+        names.borrow_mut().looking_ahead(program.as_deref())
+    });
     let mut naming = None;
     let mut resolve = |module: &_, calls: &[u64]| {
         naming.get_or_insert_with(|| busy("looking up names of functions".to_owned()));
-        names.of_calls(module, calls)
+        names.borrow_mut().of_calls(module, calls)
     };
-    let mut outcome = mallow_collect::record(&options, &mut resolve, look_ahead)?;
+    let nameless = || names.borrow().nameless();
+    let mut outcome = mallow_collect::record(&options, &mut resolve, &nameless, look_ahead)?;
     drop(naming);
+    let names = names.into_inner();
     output::warn(&outcome.warnings);
     output::warn(names.server_warning().as_slice());
+    output::warn(&names.nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
     output::note(&outcome.notes);
     let mut profile = outcome.profile.take().unwrap_or_default();
     #[cfg(debug_assertions)]

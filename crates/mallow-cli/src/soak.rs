@@ -12,6 +12,7 @@ use crate::output;
 use crate::words;
 use mallow_evidence::SoakReport;
 use mallow_json::soak::earlier;
+use mallow_profile::Nameless;
 use mallow_query::heap::HeapFile;
 use mallow_query::{Failure, Names, reason};
 use mallow_soak::{Server, SoakOptions, read_journal, soak};
@@ -95,7 +96,9 @@ fn soaked(options: &SoakOptions) -> Result<SoakReport, Failure> {
     };
     let result = soak(options, &mut resolve, &mut |progress| tell(&live.text(&progress)));
     tell(&live.end());
-    Ok(result?)
+    let mut report = result?;
+    report.warnings.extend(names.nameless().iter().map(Nameless::sentence));
+    Ok(report)
 }
 
 /// Compares, writes the requested outputs, and returns the exit code.

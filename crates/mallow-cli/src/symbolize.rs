@@ -25,6 +25,7 @@ pub(crate) fn run(low: &LowSymbolize) -> Result<u8, Failure> {
     let opened = mallow_files::open_input(file).map_err(|error| unread(error.into()))?;
     let trace = Trace::open(BufReader::new(opened)).map_err(unread)?;
     let busy = busy(format!("looking up names for {}", file.display()));
+    mallow_query::look_up_with_patience();
     let mut names = Names::new();
     let copy = |out: &mut dyn Write| trace.copy_with_names(|stacks| names.complete(stacks), out);
     let is_in_place = low.output.output.is_none() && file.as_os_str() != mallow_files::STREAM;

@@ -1,4 +1,4 @@
-//! Names looked up while the program still runs, on a thread of low priority.
+//! Names looked up while the program still runs, by a thread that asks for them, mostly another process of low priority.
 //!
 //! The collector says which addresses are new, once each, and goes on at once. The thread gathers them, so that a module's tables
 //! are read for many addresses and not for each, and rests twenty times as long as it worked: a twentieth of a processor at most. What it finds it leaves with whoever resolves (`mallow_symbols::Ahead`), where it is taken or left
@@ -49,19 +49,13 @@ struct Said {
 const GATHER: Duration = Duration::from_millis(40);
 /// How much longer the thread sleeps than it worked.
 const REST_FACTOR: u32 = 20;
-/// Its nice value relative to other threads: it gets a third of their share of a busy CPU. No higher, for a process
-/// has ended when its last thread has, and beside a program that starts others all the time a thread of the lowest
-/// priority waits for seconds before it can exit.
-const NICENESS: i32 = 5;
 /// As much stack as a main thread has: parsers recurse into nested inlined calls.
 const STACK_BYTES: usize = 8 << 20;
 
 impl Ahead {
     /// Starts the thread; none where there can be no thread more.
     pub(crate) fn start(look_ahead: ResolveAhead) -> Option<Ahead> {
-        // Of that thread alone: Linux has a niceness for each.
-        let nicer = || _ = rustix::process::nice(NICENESS);
-        Ahead::start_with(look_ahead, GATHER, nicer)
+        Ahead::start_with(look_ahead, GATHER, || {})
     }
 
     /// The same on a thread that does something first, which is done when this returns; addresses are gathered for so long at least.

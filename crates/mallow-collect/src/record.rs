@@ -20,7 +20,7 @@ use crate::target::{Mode, TracedCommand};
 use crate::trace_file::TraceFile;
 use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
-use mallow_profile::{Exit, Profile};
+use mallow_profile::{Exit, Nameless, Profile};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ pub struct RecordOutcome {
 }
 
 /// Runs a command under the recorder and writes its trace. `resolve` symbolizes the addresses of a module: it returns
-/// one list of frames for each address, innermost first; the addresses point into their instructions. `look_ahead`
+/// one list of frames for each address, innermost first; the addresses point into their instructions. `nameless` tells of which modules it could not. `look_ahead`
 /// may resolve them earlier, on another thread while the command runs, so that `resolve` finds most results cached.
 ///
 /// # Errors
@@ -83,6 +83,7 @@ pub struct RecordOutcome {
 pub fn record(
     options: &RecordOptions,
     resolve: Resolve<'_>,
+    nameless: &dyn Fn() -> Vec<Nameless>,
     look_ahead: Option<ResolveAhead>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
@@ -90,8 +91,8 @@ pub fn record(
     let session = Session::open(options.command_lines)?;
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;
-    let outcome =
-        Recorder { options, launch, inside, session, interrupts }.run(&mut trace, resolve, look_ahead);
+    let outcome = Recorder { options, launch, inside, session, interrupts }
+        .run(&mut trace, resolve, nameless, look_ahead);
     if outcome.as_ref().is_err_and(|error| !matches!(error, CollectError::Exists { .. })) {
         trace.discard();
     }
@@ -112,6 +113,7 @@ impl Recorder<'_> {
         self,
         mut trace: &mut TraceFile,
         resolve: Resolve<'_>,
+        nameless: &dyn Fn() -> Vec<Nameless>,
         look_ahead: Option<ResolveAhead>,
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, inside, session, interrupts } = self;
@@ -143,7 +145,7 @@ impl Recorder<'_> {
             collector.run(&mut command, observer)
         });
         let finished = collected.and_then(|interrupted| {
-            let metrics = finish::finish(&mut collector, Some(&command), about, resolve)?;
+            let metrics = finish::finish(&mut collector, Some(&command), about, resolve, nameless)?;
             Ok((interrupted, metrics))
         });
         match finished {
@@ -197,7 +199,7 @@ mod tests {
             preload: b"",
             started: None,
         };
-        record(&options, &mut |_, _| Vec::new(), None).unwrap_err().to_string()
+        record(&options, &mut |_, _| Vec::new(), &Vec::new, None).unwrap_err().to_string()
     }
 
     #[test]

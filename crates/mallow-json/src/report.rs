@@ -7,7 +7,7 @@ mod sites;
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use crate::spelling::spelled;
-use mallow_profile::{Process, Profile, SiteTotals, TimeUnit, Totals};
+use mallow_profile::{Nameless, Process, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
     FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, Sites, SortKey, Subject,
     TreeLayout, TreeNode, Under, functions, peek, rate_units, tree,
@@ -31,6 +31,9 @@ pub struct ReportJson<'a> {
     rate_time: u64,
     complete: bool,
     warnings: &'a [String],
+    /// Only where names could not be looked up.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    names: Vec<NamelessJson<'a>>,
     totals: TotalsJson,
     /// Only with `--per`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,6 +62,19 @@ pub struct ReportJson<'a> {
     /// Only with `--peek`.
     #[serde(skip_serializing_if = "Option::is_none")]
     peek: Option<Vec<PeekJson<'a, MetricsJson>>>,
+}
+
+/// A module whose names could not be looked up.
+#[derive(Serialize)]
+struct NamelessJson<'a> {
+    module: &'a str,
+    reason: &'a str,
+}
+
+impl<'a> NamelessJson<'a> {
+    fn of(nameless: &'a Nameless) -> Self {
+        Self { module: &nameless.module, reason: &nameless.reason }
+    }
 }
 
 /// Which part of the recording the document is about, and the metrics of the whole.
@@ -200,6 +216,7 @@ impl<'a> ReportJson<'a> {
             rate_time: rate_units(recording.time_unit),
             complete,
             warnings,
+            names: recording.nameless.iter().map(NamelessJson::of).collect(),
             totals: TotalsJson::told(&totals, profile),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
             part: subject.part.map(|part| of.part(part)),

@@ -37,7 +37,9 @@ pub use mallow_stacks::{
 pub use mapped::MappedMemory;
 pub use measure::Measure;
 pub use metrics::{Availability, COUNTING_VERSION, SiteTotals, Totals};
-pub use model::{Exit, Imported, LiveSample, Process, Profile, Recording, Sample, Site, Thread, TimeUnit};
+pub use model::{
+    Exit, Imported, LiveSample, Nameless, Process, Profile, Recording, Sample, Site, Thread, TimeUnit,
+};
 pub use region::{RegionMetrics, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};
 

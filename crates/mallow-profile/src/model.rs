@@ -4,7 +4,7 @@
 //! and are meaningless in any other profile.
 
 use crate::{Availability, EventsLost, Measure, SiteTotals, Totals};
-use mallow_base::Frame;
+use mallow_base::{Frame, printable};
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
 /// A whole recording: one command, and all processes that it became.
@@ -50,6 +50,28 @@ pub struct Recording {
     pub recorder_version: String,
     /// What might explain a difference between two recordings: kernel, machine, processors. Pairs of name and value.
     pub environment: Vec<(String, String)>,
+    /// Modules whose names were not looked up.
+    pub nameless: Vec<Nameless>,
+}
+
+/// A module whose frames are addresses because looking its names up failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nameless {
+    /// Its path.
+    pub module: String,
+    /// What the process that reads its debug information did, as the end of a sentence.
+    pub reason: String,
+}
+
+impl Nameless {
+    /// Says it, with what can be done.
+    pub fn sentence(&self) -> String {
+        let [module, reason] = [&self.module, &self.reason].map(|text| printable(text));
+        format!(
+            "names of {module} were not looked up, so its frames are addresses: the process that reads its debug information {reason}; if you trust the \
+             file, `mallow symbolize` tries again with ten times the memory and time"
+        )
+    }
 }
 
 /// The unit of times. Our own recordings are in microseconds; some tools count instructions or bytes.

@@ -39,7 +39,7 @@ pub use failure::{Failure, reason};
 pub use mallow_symbols::{OnAttempt, OtherRoots};
 pub use metric::choose;
 pub use named_files::{are_all_traces_believed, open_what_traces_name};
-pub use names::{DebugPlaces, Names, ResolveAhead, look_in};
+pub use names::{DebugPlaces, Names, ResolveAhead, look_in, look_up_in_child, look_up_with_patience};
 pub use part::PartRequest;
 pub use processes::ProcessChoice;
 pub use profile_file::{ProfileFile, refused};

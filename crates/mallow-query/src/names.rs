@@ -2,11 +2,14 @@
 
 use crate::debuginfod;
 use mallow_base::Frame;
+use mallow_lookup::InChild;
+use mallow_profile::Nameless;
 use mallow_stacks::{Address, Location, Module, Stacks};
-use mallow_symbols::{Ahead, DebugServer, ModuleKey, OnAttempt, OtherRoots, SearchPaths, Symbolizer};
+use mallow_symbols::{Ahead, DebugServer, Loss, ModuleKey, OnAttempt, OtherRoots, SearchPaths, Symbolizer};
 use std::ffi::OsString;
-use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Resolves addresses of a module in advance.
 pub type ResolveAhead = Box<dyn FnMut(&Module, &[u64]) + Send>;
@@ -28,8 +31,14 @@ impl Names {
         Self { symbolizer: symbolizer() }
     }
 
-    /// Returns a function that resolves symbols in advance.
-    pub fn looking_ahead(&mut self) -> ResolveAhead {
+    /// Returns a function that resolves symbols in advance, those of a program that is about to start. If nothing is cached of it, its files will have to be
+    /// opened, and what opens them is started now, beside the program.
+    pub fn looking_ahead(&mut self, program: Option<&Path>) -> ResolveAhead {
+        let is_known =
+            |program: &Path| program.canonicalize().is_ok_and(|program| self.symbolizer.has_kept(&program));
+        if child().is_some() && !program.is_some_and(is_known) {
+            InChild::prepare();
+        }
         let ahead = Ahead::default();
         self.symbolizer = symbolizer().sharing(ahead.clone());
         let mut early = symbolizer().sharing(ahead);
@@ -93,9 +102,29 @@ impl Names {
         stacks.locations.iter().any(|location| in_file(location) && is_unnamed(location))
     }
 
+    /// The same of one module.
+    pub(crate) fn are_missing_of(stacks: &Stacks, path: &str) -> bool {
+        let is_in_it = |location: &Location| match location.address {
+            Address::InModule { module, .. } => {
+                stacks.modules.get(module.0 as usize).is_some_and(|module| module.path == path)
+            }
+            _ => false,
+        };
+        stacks.locations.iter().any(|location| is_in_it(location) && is_unnamed(location))
+    }
+
     /// Sentences about what was missing.
     pub fn warnings(&self) -> Vec<String> {
-        self.symbolizer.warnings().iter().cloned().chain(self.server_warning()).collect()
+        let nameless = self.nameless();
+        let sentences = nameless.iter().map(Nameless::sentence);
+        self.symbolizer.warnings().iter().cloned().chain(sentences).chain(self.server_warning()).collect()
+    }
+
+    /// Returns the modules whose names are missing because looking them up failed.
+    pub fn nameless(&self) -> Vec<Nameless> {
+        let nameless =
+            |Loss { module, reason }: &Loss| Nameless { module: module.clone(), reason: reason.clone() };
+        self.symbolizer.losses().iter().map(nameless).collect()
     }
 
     /// Returns why a configured debuginfod server was not queried.
@@ -124,12 +153,36 @@ pub fn look_in(places: DebugPlaces) {
     let _ = PLACES.set(places);
 }
 
+/// How many times as much memory and time as usual a look-up in a child gets; 0 where files are parsed in this process.
+static PATIENCE: AtomicU32 = AtomicU32::new(0);
+/// What somebody gets who asks for names that were given up.
+const MUCH_PATIENCE: u32 = 10;
+
+/// Has files parsed in a child process from now on: this program's executable is one that begins with [`mallow_lookup::is_child`].
+pub fn look_up_in_child() {
+    PATIENCE.store(1, Ordering::Relaxed);
+}
+
+/// Gives look-ups more memory and time.
+pub fn look_up_with_patience() {
+    PATIENCE.fetch_max(MUCH_PATIENCE, Ordering::Relaxed);
+}
+
+fn child() -> Option<InChild> {
+    let patience = PATIENCE.load(Ordering::Relaxed);
+    (patience != 0).then_some(InChild { patience })
+}
+
 fn symbolizer() -> Symbolizer {
     let server = debuginfod::is_wanted().then_some(DebugServer(debuginfod::debug_file));
     let DebugPlaces { debug_paths, sysroot, other_roots, on_attempt } =
         PLACES.get().cloned().unwrap_or_default();
     let debug_roots = debug_paths.into_iter().chain(SearchPaths::default().debug_roots).collect();
     let symbolizer = Symbolizer::new(SearchPaths { debug_roots, sysroot, other_roots, server, on_attempt });
+    let symbolizer = match child() {
+        Some(child) => symbolizer.asking(Arc::new(child)),
+        None => symbolizer,
+    };
     match kept_folder(|name| std::env::var_os(name)) {
         Some(folder) => symbolizer.keeping(folder),
         None => symbolizer,

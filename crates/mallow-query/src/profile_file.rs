@@ -7,7 +7,7 @@ use crate::names::Names;
 use crate::processes::ProcessChoice;
 use crate::proportion::keep_in_proportion;
 use mallow_formats::{Format, ImportError, Imported};
-use mallow_profile::{Availability, ProcessIndex, Profile, ReallocAttribution};
+use mallow_profile::{Availability, Nameless, ProcessIndex, Profile, ReallocAttribution};
 use mallow_trace::TraceError;
 use mallow_view::diff::DiffInput;
 use mallow_view::{Origin, PartOf};
@@ -68,6 +68,8 @@ impl ProfileFile {
                 ));
             }
         }
+        keep_nameless(&mut profile);
+        warnings.extend(profile.recording.nameless.iter().map(Nameless::sentence));
         keep_in_proportion(path, &mut profile.stacks, &profile.sites, &mut warnings);
         let (path, complete) = (path.to_owned(), imported.complete);
         ProfileFile {
@@ -133,6 +135,12 @@ impl ProfileFile {
         let ProfileFile { path, profile, complete, warnings, .. } = self;
         DiffInput { file: path, profile, complete: *complete, warnings }
     }
+}
+
+/// Leaves those of the modules without names that have none still: others were looked up later.
+fn keep_nameless(profile: &mut Profile) {
+    let Profile { stacks, recording, .. } = profile;
+    recording.nameless.retain(|nameless| Names::are_missing_of(stacks, &nameless.module));
 }
 
 /// Why a file was not read.

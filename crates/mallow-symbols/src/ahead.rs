@@ -1,18 +1,19 @@
 //! Answers found before they are asked for, while a program still runs.
 //!
 //! A recording meets its addresses one after the other and wants all of their names when it ends. Somebody else may look them up
-//! meanwhile, with a symbolizer of its own, and leave the answers here. They are held by what the module's files were then; whoever
-//! asks opens the files when the time has come and takes only what was found in the very same ones, so nobody can tell from an
+//! meanwhile, with a symbolizer of its own, and leave the answers here. They are held with the files that were tried for them; whoever
+//! asks looks when the time has come whether these are the very same ones, so nobody can tell from an
 //! answer when it was found. What cannot be known from these files alone, such as loose files of split DWARF or how much of a
 //! damaged table was read, is not left here.
 
+use crate::ModuleKey;
 use crate::kept::Answers;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, TryLockError};
 
 /// A place for answers that two symbolizers share.
 #[derive(Clone, Debug, Default)]
-pub struct Ahead(Arc<Mutex<FxHashMap<String, Found>>>);
+pub struct Ahead(Arc<Mutex<FxHashMap<ModuleKey, Found>>>);
 
 /// The cached symbols of one module.
 #[derive(Debug, Default)]
@@ -23,20 +24,25 @@ pub(crate) struct Found {
 }
 
 impl Ahead {
-    /// Leaves answers about the module with this identity.
-    pub(crate) fn add(&self, identity: String, found: Found) {
+    /// Leaves answers about a module.
+    pub(crate) fn add(&self, module: &ModuleKey, found: Found) {
         let Ok(mut modules) = self.0.lock() else { return };
-        let known = modules.entry(identity).or_default();
-        known.answers.frames.extend(found.answers.frames);
-        known.answers.problem = known.answers.problem.take().or(found.answers.problem);
+        let known = modules.entry(module.clone()).or_default();
+        // Other files were there when they were found.
+        if known.answers.tried != found.answers.tried {
+            *known = Found::default();
+        }
+        known.answers.extend(found.answers);
         known.new.extend(found.new);
     }
 
     /// Takes what is cached of a module; nothing while another thread adds to it. That thread may run at the lowest
     /// priority: waiting for it could take longer than resolving.
-    pub(crate) fn take(&self, identity: &str) -> Found {
+    pub(crate) fn take(&self, module: &ModuleKey) -> Found {
         match self.0.try_lock() {
-            Ok(mut modules) => modules.remove(identity).unwrap_or_default(),
+            Ok(mut modules) => {
+                modules.remove(module).filter(|found| found.answers.are_current()).unwrap_or_default()
+            }
             Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => Found::default(),
         }
     }

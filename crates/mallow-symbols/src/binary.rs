@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use object::Object;
 
 use crate::ModuleKey;
-use crate::locate::{DebugServer, OtherRoots, SearchPaths};
+use crate::locate::{DebugServer, OtherRoots};
 use crate::mapped::Mapped;
 use crate::mini;
+use crate::search::Search;
 use mallow_base::{gnu_build_id, hex};
 
 /// The files with the symbols of one module. All of them stay mapped while this lives; each lookup parses them.
@@ -30,12 +31,12 @@ pub(crate) struct Binary {
 }
 
 impl Binary {
-    pub(crate) fn open(key: &ModuleKey, search: &SearchPaths) -> Self {
+    pub(crate) fn open(key: &ModuleKey, search: &Search<'_>) -> Self {
         let mut binary = Self::default();
         match open_own(key, search) {
             Ok(own) => binary.use_own(own, search),
             Err(problem) => {
-                search.tell(&search.rooted(Path::new(&key.path)), &problem.outcome());
+                search.tell(&search.rooted(Path::new(own_path(key))), &problem.outcome());
                 binary.debug =
                     open_by_build_id(search, &key.build_id).or_else(|| open_of_server(search, &key.build_id));
                 if binary.debug.is_none() {
@@ -56,7 +57,7 @@ impl Binary {
         Self { problem: Some(problem), ..Self::default() }
     }
 
-    fn use_own(&mut self, own: Mapped, search: &SearchPaths) {
+    fn use_own(&mut self, own: Mapped, search: &Search<'_>) {
         let Ok(file) = object::File::parse(&*own) else { return };
         if !has_debug_information(&file) {
             let build_id = build_id_of(&file).unwrap_or_default();
@@ -73,14 +74,10 @@ impl Binary {
         self.own = Some(own);
     }
 
-    /// Returns which files it consists of: cached symbols are valid while that is the same. The problem is part of
-    /// it, because it says why others are not used.
-    pub(crate) fn identity(&self, key: &ModuleKey) -> String {
-        let files = [&self.own, &self.debug, &self.supplementary].map(|file| {
-            file.as_ref().map_or_else(|| "none".to_owned(), |mapped| mapped.identity().to_owned())
-        });
-        let problem = self.problem.as_deref().unwrap_or_default();
-        format!("{}\n{}\n{}\n{problem}", key.path, hex(&key.build_id), files.join("\n"))
+    /// What its files store beside their holes.
+    pub(crate) fn stored_bytes(&self) -> u64 {
+        let files = [&self.own, &self.debug, &self.supplementary].into_iter().flatten();
+        files.map(Mapped::stored_bytes).fold(0, u64::saturating_add)
     }
 
     /// The file that holds the DWARF, of whichever kind.
@@ -91,7 +88,7 @@ impl Binary {
             .find(|mapped| object::File::parse(&***mapped).is_ok_and(|file| has_debug_information(&file)))
     }
 
-    fn find_supplementary(&mut self, search: &SearchPaths) {
+    fn find_supplementary(&mut self, search: &Search<'_>) {
         let Some(mapped) = self.with_dwarf() else { return };
         let Ok(file) = object::File::parse(&**mapped) else { return };
         let Ok(Some((link, build_id))) = file.gnu_debugaltlink() else { return };
@@ -128,7 +125,7 @@ impl Unusable {
         }
     }
 
-    fn sentence(&self, key: &ModuleKey, search: &SearchPaths) -> String {
+    fn sentence(&self, key: &ModuleKey, search: &Search<'_>) -> String {
         let path = &key.path;
         let cure = match search.by_build_id(&key.build_id).first() {
             Some(place) => format!("put its debug file at {}", place.display()),
@@ -152,14 +149,18 @@ impl Unusable {
     }
 }
 
-/// Opens the module's own file and proves that it is the build that ran.
-fn open_own(key: &ModuleKey, search: &SearchPaths) -> Result<Mapped, Unusable> {
-    // The kernel marks a file that was replaced while the program ran. Only a build id can prove that the new file
-    // under that name is the same.
-    let path = match key.path.strip_suffix(" (deleted)") {
+/// Where a module's own file should lie. The kernel marks a file that was replaced while the program ran: only a build id can prove that the new file
+/// under that name is the same.
+pub(crate) fn own_path(key: &ModuleKey) -> &str {
+    match key.path.strip_suffix(" (deleted)") {
         Some(replaced) if !key.build_id.is_empty() => replaced,
         _ => &key.path,
-    };
+    }
+}
+
+/// Opens the module's own file and proves that it is the build that ran.
+fn open_own(key: &ModuleKey, search: &Search<'_>) -> Result<Mapped, Unusable> {
+    let path = own_path(key);
     let here = open_build(&search.rooted(Path::new(path)), &key.build_id);
     match here {
         Err(unusable) => open_elsewhere(Path::new(path), &key.build_id, search).ok_or(unusable),
@@ -168,10 +169,14 @@ fn open_own(key: &ModuleKey, search: &SearchPaths) -> Result<Mapped, Unusable> {
 }
 
 /// The file as somebody sees it whose root is another one. Nothing but a build id can tell that it is the one that ran.
-fn open_elsewhere(path: &Path, build_id: &[u8], search: &SearchPaths) -> Option<Mapped> {
+fn open_elsewhere(path: &Path, build_id: &[u8], search: &Search<'_>) -> Option<Mapped> {
     let OtherRoots(files) = search.other_roots.filter(|_| !build_id.is_empty())?;
     let named = |file: &OwnedFd| PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    let found = files(path).iter().find_map(|file| open_build(&named(file), build_id).ok());
+    let files = files(path);
+    if !files.is_empty() {
+        search.depends_on_others();
+    }
+    let found = files.iter().find_map(|file| open_build(&named(file), build_id).ok());
     if found.is_some() {
         search.tell(path, "as the program saw it: taken");
     }
@@ -203,13 +208,14 @@ fn another_build(build_id: Option<&str>) -> String {
     format!("it is another build: its build id is {}", build_id.unwrap_or("missing"))
 }
 
-fn open_by_build_id(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
+fn open_by_build_id(search: &Search<'_>, build_id: &[u8]) -> Option<Mapped> {
     search.by_build_id(build_id).iter().find_map(|place| open_if_build_id(search, place, build_id))
 }
 
-fn open_of_server(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
+fn open_of_server(search: &Search<'_>, build_id: &[u8]) -> Option<Mapped> {
     let DebugServer(ask) = search.server.filter(|_| !build_id.is_empty())?;
     let Some(place) = ask(build_id) else {
+        search.depends_on_others();
         search.tell(Path::new(&hex(build_id)), "no server of DEBUGINFOD_URLS has it");
         return None;
     };
@@ -218,7 +224,7 @@ fn open_of_server(search: &SearchPaths, build_id: &[u8]) -> Option<Mapped> {
 
 /// The file, if it fits; whoever wants to know is told why it does not.
 fn open_if(
-    search: &SearchPaths,
+    search: &Search<'_>,
     place: &Path,
     fits: impl FnOnce(&Mapped) -> Result<(), String>,
 ) -> Option<Mapped> {
@@ -228,7 +234,7 @@ fn open_if(
     fitting.ok()
 }
 
-fn open_if_build_id(search: &SearchPaths, place: &Path, build_id: &[u8]) -> Option<Mapped> {
+fn open_if_build_id(search: &Search<'_>, place: &Path, build_id: &[u8]) -> Option<Mapped> {
     open_if(search, place, |mapped| {
         let file = object::File::parse(&**mapped).map_err(|_| NOT_ELF)?;
         let found = build_id_of(&file);
@@ -236,7 +242,7 @@ fn open_if_build_id(search: &SearchPaths, place: &Path, build_id: &[u8]) -> Opti
     })
 }
 
-fn open_by_debuglink(own: &Mapped, file: &object::File<'_>, search: &SearchPaths) -> Option<Mapped> {
+fn open_by_debuglink(own: &Mapped, file: &object::File<'_>, search: &Search<'_>) -> Option<Mapped> {
     let (link, checksum) = file.gnu_debuglink().ok().flatten()?;
     let places = search.by_debuglink(&folders(own.path()), link);
     let other = || "its checksum is not the one that the program names".to_owned();

@@ -1,7 +1,9 @@
 //! All functions that a file defines, by name, for those who look for names and not for addresses.
 
+use crate::answer::open;
 use crate::binary::Binary;
-use crate::{ModuleKey, SearchPaths, open, sections};
+use crate::search::Search;
+use crate::{ModuleKey, SearchPaths, sections};
 use object::{Object, ObjectSymbol, SymbolFlags, elf};
 use std::path::Path;
 
@@ -28,7 +30,7 @@ pub fn functions_of(
     is_wanted: impl Fn(u64, &[u8]) -> bool,
 ) -> Vec<DefinedFunction> {
     let key = ModuleKey { path: path.to_string_lossy().into_owned(), build_id: Vec::new() };
-    let binary = open(&key, search);
+    let binary = open(&key, &Search::new(search));
     let found = sections::caught(|| Ok::<_, object::Error>(all_of(&binary, &is_wanted)));
     let mut found = found.unwrap_or_default();
     found.sort_unstable();

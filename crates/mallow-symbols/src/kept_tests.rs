@@ -1,7 +1,6 @@
 //! Kept answers: what comes back, and what damage does.
 
 use super::*;
-use proptest::prelude::*;
 
 fn frame(function: &str, line: Option<u32>) -> Frame {
     Frame {
@@ -18,18 +17,26 @@ fn answers(of: &[(u64, &[Frame])], problem: Option<&str>) -> Answers {
     Answers {
         frames: of.iter().map(|(svma, frames)| (*svma, frames.to_vec())).collect(),
         problem: problem.map(str::to_owned),
+        tried: vec![absent("/nonexistent/debug/file")],
     }
 }
 
-/// Adds all of the answers.
-fn add(folder: &Folder, module: &str, answers: &Answers) {
-    let all: Vec<u64> = answers.frames.keys().copied().collect();
-    folder.add(module, answers, &all);
+fn absent(path: &str) -> TriedFile {
+    TriedFile { path: path.into(), identity: None, outcome: "it is not there".into() }
 }
 
-fn bytes_of(answers: &Answers) -> Vec<u8> {
-    let frames = answers.frames.iter().map(|(svma, frames)| (*svma, &frames[..])).collect();
-    encode(&frames, answers.problem.as_deref(), "id")
+fn module(path: &str) -> ModuleKey {
+    ModuleKey { path: path.into(), build_id: vec![1, 2] }
+}
+
+/// Adds all of the answers.
+fn add(folder: &Folder, path: &str, answers: &Answers) {
+    let all: Vec<u64> = answers.frames.keys().copied().collect();
+    folder.add(&Question { module: &module(path), search: &SearchPaths::default() }, answers, &all);
+}
+
+fn read(folder: &Folder, module: &ModuleKey, svmas: &[u64]) -> Answers {
+    folder.read(&Question { module, search: &SearchPaths::default() }, svmas)
 }
 
 #[test]
@@ -39,13 +46,47 @@ fn what_is_added_is_read_by_its_identity_alone() {
     let first = answers(&[(5, &[frame("a", Some(7)), frame("b", None)]), (9, &[frame("c", Some(1))])], None);
     add(&folder, "module", &first);
     add(&folder, "module", &answers(&[(7, &[frame("d", None)])], Some("stripped")));
-    let read = folder.read("module", &[5, 6, 7]);
-    assert_eq!(read.frames.len(), 2);
-    assert_eq!(read.frames[&5], first.frames[&5]);
-    assert_eq!((&read.frames[&7][0].function[..], read.problem.as_deref()), ("d", Some("stripped")));
-    assert_eq!(folder.read("other module", &[5]), Answers::default());
+    let known = read(&folder, &module("module"), &[5, 6, 7]);
+    assert_eq!(known.frames.len(), 2);
+    assert_eq!(known.frames[&5], first.frames[&5]);
+    assert_eq!((&known.frames[&7][0].function[..], known.problem.as_deref()), ("d", Some("stripped")));
+    assert_eq!(read(&folder, &module("other module"), &[5]), Answers::default());
+    let other = ModuleKey { build_id: vec![3], ..module("module") };
+    assert_eq!(read(&folder, &other, &[5]), Answers::default(), "another build of the module");
     let other_build = Folder { own: "another build".into(), ..folder.clone() };
-    assert_eq!(other_build.read("module", &[5]), Answers::default());
+    assert_eq!(read(&other_build, &module("module"), &[5]), Answers::default(), "another build of ours");
+    let elsewhere = SearchPaths { sysroot: Some("/mnt".into()), ..SearchPaths::default() };
+    let question = Question { module: &module("module"), search: &elsewhere };
+    assert_eq!(folder.read(&question, &[5]), Answers::default(), "files from elsewhere");
+    let search = SearchPaths::default();
+    assert_eq!((folder.has("module", &search), folder.has("other module", &search)), (true, false));
+}
+
+#[test]
+fn a_file_that_comes_goes_or_changes_makes_answers_old() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = Folder::new(scratch.path().join("names"));
+    let [there, missing] = ["there", "missing"].map(|name| scratch.path().join(name));
+    fs::write(&there, "1").unwrap();
+    let tried = [&there, &missing].map(|path| TriedFile {
+        path: path.clone(),
+        identity: identity(path),
+        outcome: String::new(),
+    });
+    let known = Answers { tried: tried.to_vec(), ..answers(&[(5, &[frame("a", None)])], None) };
+    let is_known = || read(&folder, &module("module"), &[5]).frames.len() == 1;
+    add(&folder, "module", &known);
+    assert!(is_known());
+    fs::write(&missing, "").unwrap();
+    assert!(!is_known());
+    fs::remove_file(&missing).unwrap();
+    assert!(is_known());
+    fs::write(&there, "12").unwrap();
+    assert!(!is_known());
+    // What was found in the old file is not added to.
+    let tried = vec![TriedFile { identity: identity(&there), ..tried[0].clone() }];
+    add(&folder, "module", &Answers { tried, ..answers(&[(6, &[frame("b", None)])], None) });
+    assert_eq!(read(&folder, &module("module"), &[5, 6]).frames.len(), 1);
 }
 
 #[test]
@@ -53,30 +94,15 @@ fn a_damaged_file_gives_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let folder = Folder::new(scratch.path().to_owned());
     add(&folder, "module", &answers(&[(5, &[frame("a", Some(7))])], None));
-    let file = folder.file(&folder.full_identity("module"));
+    let file = folder.file("module", &SearchPaths::default());
     let whole = fs::read(&file).unwrap();
     for at in 0..whole.len() {
         let mut damaged = whole.clone();
         damaged[at] ^= 0x41;
         fs::write(&file, &damaged).unwrap();
-        assert_eq!(folder.read("module", &[5]), Answers::default(), "byte {at}");
+        assert_eq!(read(&folder, &module("module"), &[5]), Answers::default(), "byte {at}");
         fs::write(&file, &whole[..at]).unwrap();
-        assert_eq!(folder.read("module", &[5]), Answers::default(), "cut at {at}");
-    }
-}
-
-/// With a checksum that fits, so that the parser itself is met.
-#[test]
-fn bytes_of_any_kind_are_read_without_harm() {
-    let whole = bytes_of(&answers(&[(5, &[frame("a", Some(7))]), (6, &[])], Some("p")));
-    for at in 12..whole.len() {
-        for byte in [0, 1, 0x7f, 0xff] {
-            let mut damaged = whole.clone();
-            damaged[at] = byte;
-            let checksum = crc32fast::hash(&damaged[12..]).to_le_bytes();
-            damaged[8..12].copy_from_slice(&checksum);
-            let _ = (decode(&damaged, "id", None), decode(&damaged, "id", Some(&[5, 6])));
-        }
+        assert_eq!(read(&folder, &module("module"), &[5]), Answers::default(), "cut at {at}");
     }
 }
 
@@ -90,32 +116,13 @@ fn several_writers_leave_a_whole_file() {
             scope.spawn(move || {
                 for round in 0..20 {
                     add(folder, "module", &answers(&[(number * 100 + round, &[frame("f", None)])], None));
-                    assert!(folder.read("module", &[number * 100 + round]).frames.len() <= 1);
+                    assert!(read(folder, &module("module"), &[number * 100 + round]).frames.len() <= 1);
                 }
             });
         }
     });
-    let all = folder.open(&folder.full_identity("module")).unwrap();
-    assert!(!decode(&all, &folder.full_identity("module"), None).unwrap().frames.is_empty());
+    let (module, search) = (module("module"), SearchPaths::default());
+    let all = folder.current(&Question { module: &module, search: &search }, None).unwrap();
+    assert!(!all.frames.is_empty());
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
-}
-
-proptest! {
-    #[test]
-    fn any_answers_come_back(
-        frames in prop::collection::hash_map(any::<u64>(), prop::collection::vec(
-            (any::<String>(), any::<Option<String>>(), prop::option::of(1u32..), any::<bool>()), 0..4), 0..20),
-        problem: Option<String>,
-    ) {
-        let of = |(function, file, line, inlined): (String, Option<String>, Option<u32>, bool)| {
-            Frame { function, module: file.clone(), file, line, inlined, ..Frame::default() }
-        };
-        let frames: FxHashMap<u64, Vec<Frame>> =
-            frames.into_iter().map(|(svma, frames)| (svma, frames.into_iter().map(of).collect())).collect();
-        let all: Vec<u64> = frames.keys().copied().collect();
-        let answers = Answers { frames, problem };
-        let bytes = bytes_of(&answers);
-        prop_assert_eq!(decode(&bytes, "id", None), Some(answers.clone()));
-        prop_assert_eq!(decode(&bytes, "id", Some(&all)), Some(answers));
-    }
 }

@@ -11,6 +11,7 @@
 //! `.gnu_debugdata`, and `.dynsym`. Not supported: JIT-compiled code.
 
 mod ahead;
+mod answer;
 mod binary;
 mod demangle;
 mod dwarf;
@@ -22,8 +23,10 @@ mod mapped;
 mod mini;
 mod names;
 mod origins;
+mod packed;
 mod reader;
 mod resolve;
+mod search;
 mod sections;
 mod split;
 mod suppressions;
@@ -31,18 +34,20 @@ mod symtab;
 mod threads;
 mod units;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mallow_base::Frame;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
 
 pub use crate::ahead::Ahead;
 use crate::ahead::Found;
-use crate::binary::Binary;
+pub use crate::answer::{Answer, LookUp, Urgency, look_up};
 pub use crate::demangle::demangle;
 pub use crate::functions::{DefinedFunction, functions_of};
+use crate::kept::{Answers, Question};
 pub use crate::locate::{DebugServer, OnAttempt, OtherRoots, SearchPaths};
-use crate::resolve::Resolved;
+pub use crate::search::TriedFile;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 pub use crate::threads::without_threads;
 
@@ -56,24 +61,31 @@ pub struct ModuleKey {
     pub build_id: Vec<u8>,
 }
 
-/// Resolves addresses, and remembers which files belong to which module.
-///
-/// Files stay open (mapped) as long as this lives. What was parsed from them is dropped after each
-/// [`resolve`](Self::resolve), because the tables of a large binary take more memory than the whole profile: call it
-/// once with all addresses of a module, not once per address.
-pub struct Symbolizer {
-    search: SearchPaths,
-    modules: FxHashMap<ModuleKey, MetModule>,
-    warnings: Vec<String>,
-    kept: Option<kept::Folder>,
-    ahead: Option<Ahead>,
-    looked_up: u64,
+/// A module whose addresses could not be looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// Its path.
+    pub module: String,
+    /// Why, as the end of a sentence about whoever was asked.
+    pub reason: String,
 }
 
-/// A module that was resolved before.
-struct MetModule {
-    binary: Binary,
-    warned: bool,
+/// Resolves addresses, and remembers what was said about which module.
+///
+/// What was parsed of a module is dropped after each [`resolve`](Self::resolve), because the tables of a large binary take more memory
+/// than the whole profile: call it once with all addresses of a module, not once per address.
+pub struct Symbolizer {
+    search: SearchPaths,
+    /// Modules of which was said which files were tried, those with a warning, and those that cannot be looked up.
+    told: FxHashSet<ModuleKey>,
+    warned: FxHashSet<ModuleKey>,
+    lost: FxHashMap<ModuleKey, String>,
+    warnings: Vec<String>,
+    losses: Vec<Loss>,
+    kept: Option<kept::Folder>,
+    ahead: Option<Ahead>,
+    elsewhere: Option<Arc<dyn LookUp>>,
+    looked_up: u64,
 }
 
 impl Symbolizer {
@@ -81,10 +93,14 @@ impl Symbolizer {
     pub fn new(search: SearchPaths) -> Self {
         Self {
             search,
-            modules: FxHashMap::default(),
+            told: FxHashSet::default(),
+            warned: FxHashSet::default(),
+            lost: FxHashMap::default(),
             warnings: Vec::new(),
+            losses: Vec::new(),
             kept: None,
             ahead: None,
+            elsewhere: None,
             looked_up: 0,
         }
     }
@@ -104,9 +120,21 @@ impl Symbolizer {
         self
     }
 
+    /// Has the modules' files opened and parsed by somebody else.
+    #[must_use]
+    pub fn asking(mut self, elsewhere: Arc<dyn LookUp>) -> Self {
+        self.elsewhere = Some(elsewhere);
+        self
+    }
+
     /// Returns how many addresses had to be looked up in the modules' files.
     pub fn looked_up(&self) -> u64 {
         self.looked_up
+    }
+
+    /// Returns whether symbols of some build of the module at this path are cached.
+    pub fn has_kept(&self, path: &Path) -> bool {
+        self.kept.as_ref().is_some_and(|folder| folder.has(&path.to_string_lossy(), &self.search))
     }
 
     /// Returns the frames at each of `svmas`, innermost (inlined) call first, in the order of the addresses; no list
@@ -119,51 +147,113 @@ impl Symbolizer {
         if !names_a_file(&module.path) {
             return svmas.iter().map(|&svma| vec![bare_frame(&module.path, svma)]).collect();
         }
-        let known = self
-            .modules
-            .entry(module.clone())
-            .or_insert_with(|| MetModule { binary: open(module, &self.search), warned: false });
         let mut unique = svmas.to_vec();
         unique.sort_unstable();
         unique.dedup();
-        let stores = Stores { kept: self.kept.as_ref(), ahead: self.ahead.as_ref() };
-        let (resolved, looked_up) = stores.resolve(&known.binary, module, &unique);
-        self.looked_up += looked_up as u64;
-        if let Some(problem) = resolved.problem
-            && !known.warned
+        let Found { answers, .. } = self.find(module, unique);
+        self.tell(module, &answers);
+        let frames = |svma: &u64| answers.frames.get(svma).cloned();
+        svmas
+            .iter()
+            .map(|svma| frames(svma).unwrap_or_else(|| vec![bare_frame(&module.path, *svma)]))
+            .collect()
+    }
+
+    /// Takes what is known already, looks the rest of these addresses up, and caches it.
+    fn find(&mut self, module: &ModuleKey, svmas: Vec<u64>) -> Found {
+        let mut found = self.ahead.as_ref().map(|ahead| ahead.take(module)).unwrap_or_default();
+        let mut missing = svmas;
+        missing.retain(|svma| !found.answers.frames.contains_key(svma));
+        if missing.is_empty() {
+            self.keep(module, &found);
+            return found;
+        }
+        let kept = self.read_kept(module, &missing);
+        if !kept.frames.is_empty() {
+            missing.retain(|svma| !kept.frames.contains_key(svma));
+            found.answers.extend(kept);
+        }
+        let Some(answer) = self.look_up(module, &missing, Urgency::Now).filter(|_| !missing.is_empty())
+        else {
+            self.keep(module, &found);
+            return found;
+        };
+        let is_lasting = answer.is_lasting;
+        found.answers.extend(answers_of(answer, &missing));
+        found.new.extend(missing);
+        if is_lasting {
+            self.keep(module, &found);
+        }
+        found
+    }
+
+    fn read_kept(&self, module: &ModuleKey, svmas: &[u64]) -> Answers {
+        let question = Question { module, search: &self.search };
+        self.kept.as_ref().map(|folder| folder.read(&question, svmas)).unwrap_or_default()
+    }
+
+    fn keep(&self, module: &ModuleKey, found: &Found) {
+        if let Some(folder) = self.kept.as_ref().filter(|_| !found.new.is_empty()) {
+            folder.add(&Question { module, search: &self.search }, &found.answers, &found.new);
+        }
+    }
+
+    /// Looks addresses up in the module's files; none if that is not possible, which is noted.
+    fn look_up(&mut self, module: &ModuleKey, svmas: &[u64], urgency: Urgency) -> Option<Answer> {
+        if svmas.is_empty() || self.lost.contains_key(module) {
+            return None;
+        }
+        self.looked_up += svmas.len() as u64;
+        let Some(elsewhere) = &self.elsewhere else {
+            return Some(look_up(&self.search, module, svmas, &mut |_| {}));
+        };
+        // Whoever is asked may say anything of this module, but not that it depends on no file.
+        let own = self.search.rooted(Path::new(binary::own_path(module)));
+        let identity = kept::identity(&own);
+        match elsewhere.look_up(&self.search, module, svmas, urgency) {
+            Ok(mut answer) => {
+                let names_own = |file: &TriedFile| file.path == own && file.identity == identity;
+                answer.is_lasting &= answer.tried.iter().any(names_own);
+                Some(answer)
+            }
+            Err(reason) => {
+                self.losses.push(Loss { module: module.path.clone(), reason: reason.clone() });
+                self.lost.insert(module.clone(), reason);
+                None
+            }
+        }
+    }
+
+    /// Says which files were tried, and once for each module what was missing.
+    fn tell(&mut self, module: &ModuleKey, answers: &Answers) {
+        if let Some(OnAttempt(tell)) = self.search.on_attempt
+            && self.told.insert(module.clone())
         {
-            known.warned = true;
-            self.warnings.push(problem);
+            answers.tried.iter().for_each(|file| tell(&file.path, &file.outcome));
         }
-        if unique == svmas {
-            return resolved.frames;
+        if let Some(problem) = &answers.problem
+            && self.warned.insert(module.clone())
+        {
+            self.warnings.push(problem.clone());
         }
-        svmas.iter().map(|svma| resolved.frames[unique.partition_point(|at| at < svma)].clone()).collect()
     }
 
     /// Resolves addresses for later calls, and stores them where they are shared ([`Symbolizer::sharing`]). The
     /// module's files are opened anew each time, so that they are the current ones.
     pub fn look_ahead(&mut self, module: &ModuleKey, svmas: &[u64]) {
-        let Some(ahead) = self.ahead.as_ref().filter(|_| names_a_file(&module.path)) else { return };
-        let binary = open(module, &self.search);
-        let identity = binary.identity(module);
-        let mut found = Found {
-            answers: self.kept.as_ref().map(|folder| folder.read(&identity, svmas)).unwrap_or_default(),
-            new: svmas.to_vec(),
-        };
-        found.new.retain(|svma| !found.answers.frames.contains_key(svma));
-        found.new.sort_unstable();
-        found.new.dedup();
-        if !found.new.is_empty() {
-            let resolved = resolve::resolve(&binary, &module.path, &found.new);
-            if resolved.is_split || resolved.is_damaged {
-                return;
-            }
-            found.answers.frames.extend(found.new.iter().copied().zip(resolved.frames));
-            found.answers.problem = found.answers.problem.or(resolved.problem);
-            self.looked_up += found.new.len() as u64;
+        let Some(ahead) = self.ahead.clone().filter(|_| names_a_file(&module.path)) else { return };
+        let mut missing = svmas.to_vec();
+        missing.sort_unstable();
+        missing.dedup();
+        let mut found = Found { answers: self.read_kept(module, &missing), new: Vec::new() };
+        missing.retain(|svma| !found.answers.frames.contains_key(svma));
+        if !missing.is_empty() {
+            let answer = self.look_up(module, &missing, Urgency::Later);
+            let Some(answer) = answer.filter(|answer| answer.is_lasting && answer.is_whole) else { return };
+            found.answers.extend(answers_of(answer, &missing));
+            found.new = missing;
         }
-        ahead.add(identity, found);
+        ahead.add(module, found);
     }
 
     /// Sentences about what was missing, at most one per module: the file is gone, it is another build, it has no
@@ -171,52 +261,16 @@ impl Symbolizer {
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
-}
 
-/// Opens the files of a module.
-fn open(module: &ModuleKey, search: &SearchPaths) -> Binary {
-    let binary = sections::caught(|| Ok::<_, std::fmt::Error>(Binary::open(module, search)));
-    binary.unwrap_or_else(|_| Binary::damaged(module))
-}
-
-/// Where symbols may be cached.
-struct Stores<'a> {
-    kept: Option<&'a kept::Folder>,
-    ahead: Option<&'a Ahead>,
-}
-
-impl Stores<'_> {
-    /// Resolves addresses that are not cached, and caches them; returns how many addresses had to be looked up.
-    fn resolve(&self, binary: &Binary, module: &ModuleKey, svmas: &[u64]) -> (Resolved, usize) {
-        if self.kept.is_none() && self.ahead.is_none() {
-            return (resolve::resolve(binary, &module.path, svmas), svmas.len());
-        }
-        let identity = binary.identity(module);
-        let Found { answers: mut known, mut new } =
-            self.ahead.map(|ahead| ahead.take(&identity)).unwrap_or_default();
-        let mut missing = svmas.to_vec();
-        missing.retain(|svma| !known.frames.contains_key(svma));
-        if let Some(folder) = self.kept.filter(|_| !missing.is_empty()) {
-            let kept = folder.read(&identity, &missing);
-            missing.retain(|svma| !kept.frames.contains_key(svma));
-            known.frames.extend(kept.frames);
-            known.problem = known.problem.or(kept.problem);
-        }
-        let mut is_split = false;
-        if !missing.is_empty() {
-            let resolved = resolve::resolve(binary, &module.path, &missing);
-            new.extend(&missing);
-            known.frames.extend(missing.iter().copied().zip(resolved.frames));
-            known.problem = resolved.problem.or(known.problem);
-            is_split = resolved.is_split;
-        }
-        // Files of split DWARF are not part of the identity.
-        if let Some(folder) = self.kept.filter(|_| !new.is_empty() && !is_split) {
-            folder.add(&identity, &known, &new);
-        }
-        let frames = svmas.iter().map(|svma| known.frames.remove(svma).unwrap_or_default()).collect();
-        (Resolved { frames, problem: known.problem, is_split, is_damaged: false }, missing.len())
+    /// The modules whose addresses have no names because whoever was asked for them failed.
+    pub fn losses(&self) -> &[Loss] {
+        &self.losses
     }
+}
+
+fn answers_of(answer: Answer, svmas: &[u64]) -> Answers {
+    let frames = svmas.iter().copied().zip(answer.frames).collect();
+    Answers { frames, problem: answer.problem, tried: answer.tried }
 }
 
 /// Returns whether a path is a file: what the kernel writes instead of a path cannot be opened, or worse, is another

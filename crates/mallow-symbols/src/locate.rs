@@ -72,13 +72,6 @@ impl Default for SearchPaths {
 }
 
 impl SearchPaths {
-    /// Says what became of a file that was tried.
-    pub(crate) fn tell(&self, place: &Path, outcome: &str) {
-        if let Some(OnAttempt(tell)) = self.on_attempt {
-            tell(place, outcome);
-        }
-    }
-
     /// `path` as seen from here: under the sysroot, if there is one.
     pub(crate) fn rooted(&self, path: &Path) -> PathBuf {
         match &self.sysroot {

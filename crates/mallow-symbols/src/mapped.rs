@@ -79,11 +79,6 @@ impl Mapped {
         self.stored_bytes
     }
 
-    /// Returns which file was opened.
-    pub(crate) fn identity(&self) -> &str {
-        &self.identity
-    }
-
     /// The path that was opened.
     pub(crate) fn path(&self) -> &Path {
         &self.path

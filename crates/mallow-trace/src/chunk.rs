@@ -50,6 +50,8 @@ impl ChunkKind {
     pub const LIVE_SAMPLES: ChunkKind = ChunkKind(13);
     /// [`crate::Unseen`].
     pub const UNSEEN: ChunkKind = ChunkKind(14);
+    /// [`crate::Unnamed`].
+    pub const UNNAMED: ChunkKind = ChunkKind(15);
 }
 
 /// The header of a file of this version.

@@ -46,6 +46,7 @@
 //! | 12 | [`Origin`] | the recording, if it was imported from another tool's file |
 //! | 13 | [`LiveSamples`] | a process, any number, if there are no events |
 //! | 14 | [`Unseen`] | the recording, if something is missing from it |
+//! | 15 | [`Unnamed`] | the recording, if names could not be looked up |
 //!
 //! For example, a file that contains only an end after 300 µs (`AC 02`) is:
 //!
@@ -82,7 +83,7 @@ pub use looks_like::looks_like;
 pub use payload::Payload;
 pub use process::{LiveSamples, ProcessEnd, ProcessStart, Samples, ThreadName, Threads};
 pub use reader::{Trace, read_bytes, read_bytes_with, read_file, read_file_with};
-pub use recording::{End, Origin, Unseen};
+pub use recording::{End, Origin, Unnamed, Unseen};
 pub use stacks::{MappedModule, Modules, StackNode, Stacks};
 pub use symbols::{SymbolFrame, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
 pub use varint::DecodeError;

@@ -2,7 +2,7 @@
 
 use crate::varint::{DecodeError, Reader, put, put_str};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{Availability, Recording, TimeUnit};
+use mallow_profile::{Availability, Nameless, Recording, TimeUnit};
 
 /// What was recorded, where and when. Its duration is in [`End`], and the unit of times in [`Origin`].
 ///
@@ -100,6 +100,32 @@ impl Payload for Unseen {
         let count = reader.varint("the number of sentences")?;
         let sentences = (0..count).map(|_| reader.string("a sentence")).collect::<Result<_, _>>()?;
         Ok(Unseen { sentences })
+    }
+}
+
+/// Modules whose frames are addresses because looking their names up failed. Layout: list of pairs of strings (module and reason).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unnamed {
+    /// Each of them.
+    pub modules: Vec<Nameless>,
+}
+
+impl Payload for Unnamed {
+    const KIND: ChunkKind = ChunkKind::UNNAMED;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        put(out, self.modules.len() as u64);
+        for Nameless { module, reason } in &self.modules {
+            put_str(out, module);
+            put_str(out, reason);
+        }
+    }
+
+    fn decode(payload: &[u8]) -> Result<Unnamed, DecodeError> {
+        let module = |reader: &mut Reader<'_>| {
+            Ok(Nameless { module: reader.string("a module")?, reason: reader.string("a reason")? })
+        };
+        Ok(Unnamed { modules: Reader::new(payload).list(2, "the modules without names", module)? })
     }
 }
 

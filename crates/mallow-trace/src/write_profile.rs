@@ -5,7 +5,7 @@
 
 use crate::{
     End, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, StackNode, Stacks, SymbolKey,
-    SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter,
+    SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter, Unnamed,
 };
 use mallow_profile::{
     Aggregator, Process, ProcessIndex, Profile, SiteSummary, StackId, Summary, ThreadSummary,
@@ -37,6 +37,9 @@ pub fn write_profile(profile: &Profile, format: &str, out: &mut dyn Write) -> io
         put_process(&mut trace, profile, index, process, &used)?;
     }
     trace.put_whole(&symbols)?;
+    if !profile.recording.nameless.is_empty() {
+        trace.put_whole(&Unnamed { modules: profile.recording.nameless.clone() })?;
+    }
     trace.put_whole(&End { duration_us: profile.recording.duration_us })
 }
 
@@ -168,8 +171,8 @@ mod tests {
     use super::*;
     use mallow_base::Frame;
     use mallow_profile::{
-        Address, Availability, EventsLost, Exit, LiveSample, Module, ProfileBuilder, Recording, Sample,
-        SiteTotals, Thread, TimeUnit, Totals,
+        Address, Availability, EventsLost, Exit, LiveSample, Module, Nameless, ProfileBuilder, Recording,
+        Sample, SiteTotals, Thread, TimeUnit, Totals,
     };
 
     fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -185,6 +188,7 @@ mod tests {
             counting_version: 1,
             recorder_version: "0.1.0".into(),
             environment: vec![("kernel".into(), "6.1".into())],
+            nameless: vec![Nameless { module: "/lib/a.so".into(), reason: "ended".into() }],
             time_unit: TimeUnit::Instructions,
         };
         let known = Availability { temporary: false, times: false, ..Availability::ALL };

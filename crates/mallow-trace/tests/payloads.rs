@@ -2,8 +2,8 @@
 
 use mallow_base::Language;
 use mallow_profile::{
-    Address, Availability, Exit, LiveSample, Module, ModuleId, Recording, Sample, SiteSummary, SiteTotals,
-    StackId, Summary, ThreadSummary, TimeUnit, Totals,
+    Address, Availability, Exit, LiveSample, Module, ModuleId, Nameless, Recording, Sample, SiteSummary,
+    SiteTotals, StackId, Summary, ThreadSummary, TimeUnit, Totals,
 };
 use mallow_trace::*;
 use proptest::collection::vec;
@@ -169,6 +169,8 @@ fn the_recordings_chunks_come_back() {
             time_unit: TimeUnit::Instructions
         }
     );
+    let nameless = Nameless { module: text("/lib/a.so"), reason: text("ended") };
+    assert_round_trip!(Unnamed, Unnamed { modules: vec![nameless, Nameless::default()] });
     assert_round_trip!(Unseen, Unseen { sentences: vec![text("process 7: 3 events"), text("")] });
     let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
     assert_round_trip!(LiveSamples, LiveSamples { samples: vec![sample, LiveSample::default()] });

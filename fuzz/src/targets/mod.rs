@@ -39,6 +39,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "load_log", run: load_lists::access_log },
     Target { name: "load_outside", run: load_lists::outside },
     Target { name: "load_urls", run: load_lists::urls },
+    Target { name: "lookup_answer", run: modules::lookup_answer },
     Target { name: "massif", run: same_sums::massif },
     Target { name: "memcheck_xml", run: |data| import(data, Format::MemcheckXml) },
     Target { name: "perf_data", run: |data| profiles::of_time(data, Format::PerfData) },

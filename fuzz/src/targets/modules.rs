@@ -1,8 +1,8 @@
-//! What files of programs say, and suppressions.
+//! What files of programs say, what somebody answers who reads them, and suppressions.
 
 use super::said::said;
 use mallow_profile::Suppression;
-use mallow_symbols::{ModuleKey, SearchPaths, Symbolizer, embedded_suppressions_in, functions_of};
+use mallow_symbols::{Answer, ModuleKey, SearchPaths, Symbolizer, embedded_suppressions_in, functions_of};
 use std::path::PathBuf;
 
 /// An ELF file with its debug information. A look-up opens a file, so there is one; it is each input's in turn.
@@ -19,6 +19,22 @@ pub(super) fn elf(data: &[u8]) {
     let _ = functions_of(&path, &search, |_, _| true);
     let _ = embedded_suppressions_in(data);
     let _ = std::fs::remove_file(path);
+}
+
+/// The answer of a process that looks up names, with a checksum that fits.
+pub(super) fn lookup_answer(data: &[u8]) {
+    const FLAGS_BYTES: usize = 2;
+    const CHECKSUM: std::ops::Range<usize> = FLAGS_BYTES + 8..FLAGS_BYTES + 12;
+    let mut bytes = data.to_vec();
+    if let Some(body) = bytes.get(CHECKSUM.end..) {
+        let checksum = crc32fast::hash(body).to_le_bytes();
+        bytes[CHECKSUM].copy_from_slice(&checksum);
+    }
+    let module = ModuleKey { path: "/bin/app".into(), build_id: Vec::new() };
+    let svmas = [0x1000, 0x1001, 0x2fff];
+    let Some(answer) = Answer::from_bytes(&bytes, &module, &svmas) else { return };
+    assert!(answer.frames.len() == svmas.len() && answer.frames.iter().all(|frames| !frames.is_empty()));
+    assert_eq!(Answer::from_bytes(&answer.to_bytes(&svmas), &module, &svmas), Some(answer));
 }
 
 /// A file of suppressions.

@@ -6,13 +6,14 @@ use crate::preload;
 use mallow_bench::Session;
 use mallow_collect::{CommandLines, Output, RecordOptions};
 use mallow_flame::FlameGraph;
-use mallow_profile::ReallocAttribution;
+use mallow_profile::{Nameless, ReallocAttribution};
 use mallow_query::{Failure, Names, ProfileFile, choose};
 use mallow_runner::{Bench, Plan};
 use mallow_stacks::Unit;
 use mallow_text::Style;
 use mallow_view::diff::{Comparison, DiffOptions, DiffReport};
 use mallow_view::{Filter, FlameOptions, FrameVisibility, Measure, compared_flames};
+use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::path::Path;
 
@@ -56,9 +57,12 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         preload: preload::LIBRARY,
         started: None,
     };
-    let mut names = Names::new();
-    let outcome = mallow_collect::record(&options, &mut |module, calls| names.of_calls(module, calls), None)?;
+    let names = RefCell::new(Names::new());
+    let mut resolve = |module: &_, calls: &[u64]| names.borrow_mut().of_calls(module, calls);
+    let nameless = || names.borrow().nameless();
+    let outcome = mallow_collect::record(&options, &mut resolve, &nameless, None)?;
     crate::output::warn(&outcome.warnings);
+    crate::output::warn(&nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
     Ok(())
 }
 

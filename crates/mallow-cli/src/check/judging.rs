@@ -14,11 +14,13 @@ use mallow_check::suite::Suite;
 use mallow_check::workdir::Workdir;
 use mallow_gate::nio::{BENCHMARK_ENDING, BenchmarkLimits, Thresholds, read_log};
 use mallow_gate::result::CheckResult;
+use mallow_profile::Nameless;
 use mallow_query::{Failure, Names};
 use mallow_text::check::{nio, text};
 use mallow_text::{Style, shell_word};
 use mallow_view::Weight;
 use mallow_view::check::{outcome, settle_blame};
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -55,8 +57,8 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         against,
         plumbing: check.shown.plumbing.clone(),
     };
-    let mut names = Names::new();
-    let mut resolve = |module: &_, calls: &[u64]| names.of_calls(module, calls);
+    let names = RefCell::new(Names::new());
+    let mut resolve = |module: &_, calls: &[u64]| names.borrow_mut().of_calls(module, calls);
     let mut runner = Runner {
         command_lines: check.measuring.command_lines,
         preload: preload::LIBRARY,
@@ -75,6 +77,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     };
     let context = CheckContext { suite, workdir: &workdir, tools: &tools, baselines, options: &options };
     let mut result = mallow_check::check::check(context, &mut runner, &mut progress).map_err(failure)?;
+    output::warn(&names.into_inner().nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
     settle_blame(&mut result);
     Ok(result)
 }

@@ -8,8 +8,8 @@ use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
 use crate::symbols::{Resolve, symbols_of};
 use crate::target::TracedCommand;
-use mallow_profile::{EventsLost, Process, Profile, Recording, Summary};
-use mallow_trace::{End, ProcessEnd, ProcessStart, Unseen};
+use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
+use mallow_trace::{End, ProcessEnd, ProcessStart, Unnamed, Unseen};
 
 /// The results in memory when the trace is written.
 pub(crate) enum Metrics {
@@ -19,12 +19,14 @@ pub(crate) enum Metrics {
     Regions(Vec<WatchedProcess>),
 }
 
-/// Closes what is still open, and adds symbols and sums. `started` is the command, if one was started.
+/// Closes what is still open, and adds symbols and sums. `started` is the command, if one was started. `nameless` tells of which modules `resolve` could not look
+/// up the names, when it has been called.
 pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
     started: Option<&TracedCommand>,
     about: Recording,
     resolve: Resolve<'_>,
+    nameless: &dyn Fn() -> Vec<Nameless>,
 ) -> Result<Metrics, CollectError> {
     let duration_us = collector.now_us();
     collector.close_all()?;
@@ -53,7 +55,9 @@ pub(crate) fn finish<S: Sink + Send>(
     let metrics = if collector.wanted.regions.is_none() {
         let named = symbols_of(&exited, ExitedProcess::all_addresses, resolve);
         sink.put_whole(&named.symbols)?;
-        Metrics::Profile(Box::new(profile_of(Recording { duration_us, ..about }, exited, missing, named)))
+        let nameless = put_nameless(sink, nameless())?;
+        let recording = Recording { duration_us, nameless, ..about };
+        Metrics::Profile(Box::new(profile_of(recording, exited, missing, named)))
     } else {
         // A caller that needs only counts does not wait for the symbols of everything around them. The trace's reader
         // resolves the others.
@@ -68,6 +72,15 @@ pub(crate) fn finish<S: Sink + Send>(
     sink.put_whole(&End { duration_us })?;
     sink.flush()?;
     Ok(metrics)
+}
+
+/// Says of which modules names are missing.
+fn put_nameless(sink: &mut dyn Sink, modules: Vec<Nameless>) -> Result<Vec<Nameless>, CollectError> {
+    let unnamed = Unnamed { modules };
+    if !unnamed.modules.is_empty() {
+        sink.put_whole(&unnamed)?;
+    }
+    Ok(unnamed.modules)
 }
 
 /// A command that ended before it could register did nothing that we know of, but it was there: killed at once, or without one of

@@ -4,9 +4,9 @@ use super::scan::{Found, Place, Scan};
 use crate::TraceError;
 use crate::{
     ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
-    ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unseen,
+    ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unnamed, Unseen,
 };
-use mallow_profile::{Aggregator, LiveSample, Recording, Sample, SiteSummary, SiteTotals, Summary};
+use mallow_profile::{Aggregator, LiveSample, Nameless, Recording, Sample, SiteSummary, SiteTotals, Summary};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
@@ -44,6 +44,8 @@ pub(super) struct Parts {
     pub(super) end: Option<End>,
     /// What the recorder knows to be missing.
     pub(super) unseen: Vec<String>,
+    /// The modules whose names could not be looked up.
+    pub(super) nameless: Vec<Nameless>,
     /// By the index in the chunks.
     pub(super) processes: BTreeMap<u32, ProcessParts>,
     pub(super) symbols: Vec<Symbols>,
@@ -105,6 +107,7 @@ impl Parts {
                 self.symbols.push(symbols);
             }
             ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
+            ChunkKind::UNNAMED => self.nameless.extend(Unnamed::decode(payload)?.modules),
             ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
             ChunkKind::END => self.end = Some(End::decode(payload)?),
             kind => return self.take_process(kind, header.process, payload),

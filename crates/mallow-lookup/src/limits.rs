@@ -8,6 +8,8 @@ const BYTES_ALLOWED: u64 = 512 << 20;
 const BYTES_PER_STORED: u64 = 8;
 /// The processor's time that a worker may take.
 pub(crate) const SECONDS_MAX: u64 = 60;
+/// How much longer, where it was told that its time is up and goes on.
+const SECONDS_TO_END: u64 = 5;
 /// Files that it may have open. Split DWARF opens one for each unit.
 const FILES_MAX: u64 = 1 << 16;
 
@@ -26,7 +28,8 @@ pub(crate) fn confine() {
 
 /// Bounds a worker before it reads anything.
 pub(crate) fn of_worker(stored_bytes: u64, patience: u32) {
-    limit(Resource::Cpu, SECONDS_MAX.saturating_mul(patience.into()));
+    let seconds = SECONDS_MAX.saturating_mul(patience.into());
+    limit_softly(Resource::Cpu, seconds, seconds + SECONDS_TO_END);
     limit(Resource::Fsize, 0);
     limit(Resource::Nofile, FILES_MAX);
     of_memory(stored_bytes, patience);
@@ -42,7 +45,12 @@ pub(crate) fn of_memory(stored_bytes: u64, patience: u32) {
 }
 
 fn limit(resource: Resource, most: u64) {
-    let known = getrlimit(resource).maximum;
-    let most = known.map_or(most, |known| known.min(most));
-    let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    limit_softly(resource, most, most);
+}
+
+/// The same with a limit behind it, at which a process is killed that is only told at the first one.
+fn limit_softly(resource: Resource, most: u64, at_last: u64) {
+    let known = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    let [current, maximum] = [most, at_last].map(|most| Some(most.min(known)));
+    let _ = setrlimit(resource, Rlimit { current, maximum });
 }

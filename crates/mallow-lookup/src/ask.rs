@@ -15,8 +15,9 @@ use std::time::{Duration, Instant};
 
 /// How long an answer about one module is waited for.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long all those may take that end without an answer, and all together.
-const WASTED_MAX: Duration = Duration::from_secs(60);
+/// How long all those may take that end without an answer, and all together. One module that never ends is waited for while the program runs and at its end, and costs
+/// no other its names.
+const WASTED_MAX: Duration = Duration::from_secs(200);
 const SPENT_MAX: Duration = Duration::from_secs(300);
 /// How often a child is started, where children do not last.
 const STARTS_MAX: u32 = 16;

@@ -102,7 +102,7 @@ impl Names {
         stacks.locations.iter().any(|location| in_file(location) && is_unnamed(location))
     }
 
-    /// The same of one module.
+    /// The same of one module, of places that are on a stack: those that have names since are still there without.
     pub(crate) fn are_missing_of(stacks: &Stacks, path: &str) -> bool {
         let is_in_it = |location: &Location| match location.address {
             Address::InModule { module, .. } => {
@@ -110,7 +110,9 @@ impl Names {
             }
             _ => false,
         };
-        stacks.locations.iter().any(|location| is_in_it(location) && is_unnamed(location))
+        let mut on_stacks =
+            stacks.nodes.iter().filter_map(|node| stacks.locations.get(node.location.0 as usize));
+        on_stacks.any(|location| is_in_it(location) && is_unnamed(location))
     }
 
     /// Sentences about what was missing.

@@ -52,18 +52,36 @@ pub fn look_up(
     svmas: &[u64],
     on_opened: &mut dyn FnMut(u64),
 ) -> Answer {
-    let search = Search::new(search);
-    let binary = open(module, &search);
-    on_opened(binary.stored_bytes());
-    let (tried, depends_on_files) = search.into_tried();
-    let resolved = resolve::resolve(&binary, &module.path, svmas);
-    Answer {
-        frames: resolved.frames,
-        problem: resolved.problem,
-        tried,
-        // Files of split DWARF are not among those that were tried.
-        is_lasting: depends_on_files && binary.own.is_some() && !resolved.is_split,
-        is_whole: !resolved.is_damaged,
+    let opened = Opened::of(search, module);
+    on_opened(opened.binary.stored_bytes());
+    opened.answer(module, svmas)
+}
+
+/// The files of a module, and how they were found.
+pub(crate) struct Opened {
+    binary: Binary,
+    tried: Vec<TriedFile>,
+    depends_on_files: bool,
+}
+
+impl Opened {
+    pub(crate) fn of(search: &SearchPaths, module: &ModuleKey) -> Opened {
+        let search = Search::new(search);
+        let binary = open(module, &search);
+        let (tried, depends_on_files) = search.into_tried();
+        Opened { binary, tried, depends_on_files }
+    }
+
+    pub(crate) fn answer(&self, module: &ModuleKey, svmas: &[u64]) -> Answer {
+        let resolved = resolve::resolve(&self.binary, &module.path, svmas);
+        Answer {
+            frames: resolved.frames,
+            problem: resolved.problem,
+            tried: self.tried.clone(),
+            // Files of split DWARF are not among those that were tried.
+            is_lasting: self.depends_on_files && self.binary.own.is_some() && !resolved.is_split,
+            is_whole: !resolved.is_damaged,
+        }
     }
 }
 

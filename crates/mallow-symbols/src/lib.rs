@@ -42,6 +42,7 @@ use std::sync::Arc;
 
 pub use crate::ahead::Ahead;
 use crate::ahead::Found;
+use crate::answer::Opened;
 pub use crate::answer::{Answer, LookUp, Urgency, look_up};
 pub use crate::demangle::demangle;
 pub use crate::functions::{DefinedFunction, functions_of};
@@ -72,7 +73,7 @@ pub struct Loss {
 
 /// Resolves addresses, and remembers what was said about which module.
 ///
-/// What was parsed of a module is dropped after each [`resolve`](Self::resolve), because the tables of a large binary take more memory
+/// Files that are read here stay open (mapped) as long as this lives. What was parsed of a module is dropped after each [`resolve`](Self::resolve), because the tables of a large binary take more memory
 /// than the whole profile: call it once with all addresses of a module, not once per address.
 pub struct Symbolizer {
     search: SearchPaths,
@@ -80,6 +81,8 @@ pub struct Symbolizer {
     told: FxHashSet<ModuleKey>,
     warned: FxHashSet<ModuleKey>,
     lost: FxHashMap<ModuleKey, String>,
+    /// Files of modules that were resolved here.
+    opened: FxHashMap<ModuleKey, Opened>,
     warnings: Vec<String>,
     losses: Vec<Loss>,
     kept: Option<kept::Folder>,
@@ -96,6 +99,7 @@ impl Symbolizer {
             told: FxHashSet::default(),
             warned: FxHashSet::default(),
             lost: FxHashMap::default(),
+            opened: FxHashMap::default(),
             warnings: Vec::new(),
             losses: Vec::new(),
             kept: None,
@@ -205,7 +209,11 @@ impl Symbolizer {
         }
         self.looked_up += svmas.len() as u64;
         let Some(elsewhere) = &self.elsewhere else {
-            return Some(look_up(&self.search, module, svmas, &mut |_| {}));
+            if urgency == Urgency::Later {
+                return Some(look_up(&self.search, module, svmas, &mut |_| {}));
+            }
+            let opened = || Opened::of(&self.search, module);
+            return Some(self.opened.entry(module.clone()).or_insert_with(opened).answer(module, svmas));
         };
         // Whoever is asked may say anything of this module, but not that it depends on no file.
         let own = self.search.rooted(Path::new(binary::own_path(module)));

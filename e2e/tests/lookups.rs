@@ -46,7 +46,7 @@ fn recorded(workshop: &Workshop, cache: &Path, mischief: &str) -> (Finished, Val
 }
 
 /// A report without what differs from run to run, and without the names of the program itself.
-fn figures(report: &Value) -> Value {
+fn metrics_of(report: &Value) -> Value {
     let mut report = report.clone();
     let frames = |site: &mut Value| {
         for frame in site["frames"].as_array_mut().unwrap() {
@@ -101,7 +101,7 @@ fn a_look_up_that_fails_costs_the_names_of_its_module_and_nothing_else() {
         let (recorded, report) = recorded(&workshop, Path::new(""), &format!("{kind}:/app"));
         assert_eq!(recorded.exit, honest.exit, "{kind}: {recorded}");
         assert!(began.elapsed() < Duration::from_secs(60), "{kind}: {:?}", began.elapsed());
-        assert_eq!(figures(&report), figures(&expected), "{kind}: {report:#}");
+        assert_eq!(metrics_of(&report), metrics_of(&expected), "{kind}: {report:#}");
         assert!(!has_name(&report, "keep"), "{kind}: {report:#}");
         assert_eq!(report["names"], json!([{ "module": app.to_str().unwrap(), "reason": reason }]), "{kind}");
         let said = format!("names of {} were not looked up", app.display());

@@ -76,6 +76,28 @@ pub struct Gate {
     pub rust_flags: Vec<String>,
     /// Source files that are built into every C and C++ test.
     pub sources: Vec<PathBuf>,
+    /// How tests in Swift are built.
+    pub swift: SwiftSettings,
+}
+
+/// How tests in Swift are built that have `func run(identifier:)`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SwiftSettings {
+    /// The package whose modules they import; without one they are compiled by `swiftc` alone.
+    pub package: Option<SwiftPackage>,
+    /// Source files that are compiled with each of them.
+    pub sources: Vec<PathBuf>,
+}
+
+/// A Swift package that tests depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwiftPackage {
+    /// Its folder, with `Package.swift`.
+    pub folder: PathBuf,
+    /// The products that tests import.
+    pub modules: Vec<String>,
+    /// Further dependencies, as in a `Package.swift`: `.package(url: …)`.
+    pub dependencies: Vec<String>,
 }
 
 /// How a test is run, and its limits.
@@ -149,6 +171,7 @@ impl Gate {
             cxx_flags: Vec::new(),
             rust_flags: Vec::new(),
             sources: Vec::new(),
+            swift: SwiftSettings::default(),
         }
     }
 }

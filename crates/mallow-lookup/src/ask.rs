@@ -48,7 +48,7 @@ impl InChild {
         PATIENCE * self.patience
     }
 
-    fn asked(self, question: &Question<'_>, served: &Served) -> Result<Answered, Failure> {
+    fn asked(self, question: &AddressQuery<'_>, served: &Served) -> Result<Answered, Failure> {
         let mut has_tried = false;
         loop {
             let (ours, theirs) = sockets().map_err(Failure::Refused)?;
@@ -63,7 +63,7 @@ impl InChild {
                     running.wasted += began.elapsed();
                     // A worker that has ended is no reason to end the child; others may be busy.
                     if !matches!(failure, Failure::Died { .. }) && running.starts == by {
-                        running.bury();
+                        running.reap();
                     }
                     // It may have ended for another's fault, or for nobody's.
                     if failure != Failure::Gone || has_tried {
@@ -78,7 +78,7 @@ impl InChild {
 }
 
 /// What is asked of a worker.
-struct Question<'a> {
+struct AddressQuery<'a> {
     search: &'a SearchPaths,
     module: &'a ModuleKey,
     svmas: &'a [u64],
@@ -86,7 +86,7 @@ struct Question<'a> {
     urgency: Urgency,
 }
 
-impl Question<'_> {
+impl AddressQuery<'_> {
     fn request(&self, by: InChild, served: &Served) -> Request {
         let places = (&self.search.debug_roots[..], self.search.sysroot.as_deref());
         let mut request = Request::new(self.module, places, served, self.urgency);
@@ -111,7 +111,7 @@ impl LookUp for InChild {
         }
         let path = module.path.strip_suffix(" (deleted)").unwrap_or(&module.path);
         let roots = search.other_roots.map(|OtherRoots(files)| files(Path::new(path))).unwrap_or_default();
-        let question = Question { search, module, svmas, roots: &roots, urgency };
+        let question = AddressQuery { search, module, svmas, roots: &roots, urgency };
         let mut served = Served::new();
         for _ in 1..ROUNDS_MAX {
             let (answer, wanted) =
@@ -167,7 +167,7 @@ fn running() -> MutexGuard<'static, Running> {
 
 /// Ends the child without waiting for it. A program does so before it ends; without it the child ends when it has.
 pub fn end() {
-    running().bury();
+    running().reap();
 }
 
 impl Running {
@@ -194,14 +194,14 @@ impl Running {
         for _ in 0..2 {
             match messages::send(self.started()?, &[&[0]], &[job.as_fd()], false) {
                 Ok(()) => return Ok(self.starts),
-                Err(_) => self.bury(),
+                Err(_) => self.reap(),
             }
         }
         Err(Failure::Gone)
     }
 
     /// Kills the child, and with it its workers.
-    fn bury(&mut self) {
+    fn reap(&mut self) {
         if let Some((mut child, _)) = self.child.take() {
             let _ = child.kill();
             self.buried.push(child);

@@ -13,6 +13,7 @@
 mod ask;
 mod child;
 mod filter;
+mod isolation;
 mod job;
 mod limits;
 mod messages;

@@ -1,6 +1,6 @@
 //! A worker: looks at one module, answers, and ends.
 
-use crate::child::{close_all_but_standard, exit};
+use crate::isolation::{close_all_but_standard, exit};
 use crate::messages::{self, BYTES_MAX, END, PART};
 use crate::request::{Request, Served};
 use crate::{filter, limits};

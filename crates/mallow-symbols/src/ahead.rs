@@ -7,7 +7,7 @@
 //! damaged table was read, is not left here.
 
 use crate::ModuleKey;
-use crate::kept::Answers;
+use crate::packed::Answers;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, Mutex, TryLockError};
 

@@ -15,8 +15,8 @@ use std::time::SystemTime;
 use mallow_base::{Frame, hex};
 use rustc_hash::FxHashMap;
 
-use crate::packed::{decode, encode};
-use crate::search::TriedFile;
+use crate::identity::identity;
+use crate::packed::{Answers, decode, encode};
 use crate::{ModuleKey, SearchPaths};
 
 /// The maximal size of a file, and of all of them together.
@@ -31,37 +31,13 @@ pub(crate) struct Folder {
     own: String,
 }
 
-/// The cached symbols of one module.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
-    pub(crate) frames: FxHashMap<u64, Vec<Frame>>,
-    /// What was missing or damaged when they were resolved.
-    pub(crate) problem: Option<String>,
-    /// The files that were tried then.
-    pub(crate) tried: Vec<TriedFile>,
-}
-
-impl Answers {
-    /// Returns whether the files that were tried are as they were.
-    pub(crate) fn are_current(&self) -> bool {
-        self.tried.iter().all(TriedFile::is_as_before)
-    }
-
-    /// Adds answers that were found out later.
-    pub(crate) fn extend(&mut self, later: Answers) {
-        self.frames.extend(later.frames);
-        self.problem = later.problem.or(self.problem.take());
-        self.tried = later.tried;
-    }
-}
-
 /// What is asked: of which build of a module, and where was looked for its files.
-pub(crate) struct Question<'a> {
+pub(crate) struct AddressQuery<'a> {
     pub(crate) module: &'a ModuleKey,
     pub(crate) search: &'a SearchPaths,
 }
 
-impl Question<'_> {
+impl AddressQuery<'_> {
     fn identity(&self, own: &str) -> String {
         let ModuleKey { path, build_id } = self.module;
         format!("{own}\n{path}\n{}\n{}", hex(build_id), places(self.search))
@@ -94,11 +70,11 @@ impl Folder {
     }
 
     /// The answers for those of `svmas` that are known and are what the files would say now.
-    pub(crate) fn read(&self, question: &Question<'_>, svmas: &[u64]) -> Answers {
+    pub(crate) fn read(&self, question: &AddressQuery<'_>, svmas: &[u64]) -> Answers {
         self.current(question, Some(svmas)).unwrap_or_default()
     }
 
-    fn current(&self, question: &Question<'_>, svmas: Option<&[u64]>) -> Option<Answers> {
+    fn current(&self, question: &AddressQuery<'_>, svmas: Option<&[u64]>) -> Option<Answers> {
         let bytes = self.open(&self.file(&question.module.path, question.search))?;
         decode(&bytes, &question.identity(&self.own), svmas).filter(Answers::are_current)
     }
@@ -119,7 +95,7 @@ impl Folder {
 
     /// Adds those of the answers that are about `new` addresses to those that are kept. What cannot be written is found out again
     /// another time.
-    pub(crate) fn add(&self, question: &Question<'_>, answers: &Answers, new: &[u64]) {
+    pub(crate) fn add(&self, question: &AddressQuery<'_>, answers: &Answers, new: &[u64]) {
         let kept = self.current(question, None).unwrap_or_default();
         let of_kept = kept.frames.iter().map(|(svma, frames)| (*svma, &frames[..]));
         let of_new = new.iter().filter_map(|svma| Some((*svma, &answers.frames.get(svma)?[..])));
@@ -167,24 +143,6 @@ impl Folder {
             }
         }
     }
-}
-
-/// Returns which file is at a path: `None` if there is none.
-pub(crate) fn identity(path: &Path) -> Option<String> {
-    Some(identity_of(path, &fs::metadata(path).ok()?))
-}
-
-/// The same of a file that was found there.
-pub(crate) fn identity_of(path: &Path, found: &fs::Metadata) -> String {
-    format!(
-        "{} {} {}.{:09} {}:{}",
-        path.display(),
-        found.len(),
-        found.mtime(),
-        found.mtime_nsec(),
-        found.dev(),
-        found.ino()
-    )
 }
 
 fn own_user() -> Option<u32> {

@@ -1,6 +1,7 @@
 //! Kept answers: what comes back, and what damage does.
 
 use super::*;
+use crate::search::TriedFile;
 
 fn frame(function: &str, line: Option<u32>) -> Frame {
     Frame {
@@ -32,11 +33,11 @@ fn module(path: &str) -> ModuleKey {
 /// Adds all of the answers.
 fn add(folder: &Folder, path: &str, answers: &Answers) {
     let all: Vec<u64> = answers.frames.keys().copied().collect();
-    folder.add(&Question { module: &module(path), search: &SearchPaths::default() }, answers, &all);
+    folder.add(&AddressQuery { module: &module(path), search: &SearchPaths::default() }, answers, &all);
 }
 
 fn read(folder: &Folder, module: &ModuleKey, svmas: &[u64]) -> Answers {
-    folder.read(&Question { module, search: &SearchPaths::default() }, svmas)
+    folder.read(&AddressQuery { module, search: &SearchPaths::default() }, svmas)
 }
 
 #[test]
@@ -56,7 +57,7 @@ fn what_is_added_is_read_by_its_identity_alone() {
     let other_build = Folder { own: "another build".into(), ..folder.clone() };
     assert_eq!(read(&other_build, &module("module"), &[5]), Answers::default(), "another build of ours");
     let elsewhere = SearchPaths { sysroot: Some("/mnt".into()), ..SearchPaths::default() };
-    let question = Question { module: &module("module"), search: &elsewhere };
+    let question = AddressQuery { module: &module("module"), search: &elsewhere };
     assert_eq!(folder.read(&question, &[5]), Answers::default(), "files from elsewhere");
     let search = SearchPaths::default();
     assert_eq!((folder.has("module", &search), folder.has("other module", &search)), (true, false));
@@ -122,7 +123,7 @@ fn several_writers_leave_a_whole_file() {
         }
     });
     let (module, search) = (module("module"), SearchPaths::default());
-    let all = folder.current(&Question { module: &module, search: &search }, None).unwrap();
+    let all = folder.current(&AddressQuery { module: &module, search: &search }, None).unwrap();
     assert!(!all.frames.is_empty());
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
 }

@@ -17,6 +17,7 @@ mod demangle;
 mod dwarf;
 mod functions;
 mod headers;
+mod identity;
 mod kept;
 mod locate;
 mod mapped;
@@ -46,8 +47,9 @@ use crate::answer::Opened;
 pub use crate::answer::{Answer, LookUp, Urgency, look_up};
 pub use crate::demangle::demangle;
 pub use crate::functions::{DefinedFunction, functions_of};
-use crate::kept::{Answers, Question};
+use crate::kept::AddressQuery;
 pub use crate::locate::{DebugServer, OnAttempt, OtherRoots, SearchPaths};
+use crate::packed::Answers;
 pub use crate::search::TriedFile;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 pub use crate::threads::without_threads;
@@ -192,13 +194,13 @@ impl Symbolizer {
     }
 
     fn read_kept(&self, module: &ModuleKey, svmas: &[u64]) -> Answers {
-        let question = Question { module, search: &self.search };
+        let question = AddressQuery { module, search: &self.search };
         self.kept.as_ref().map(|folder| folder.read(&question, svmas)).unwrap_or_default()
     }
 
     fn keep(&self, module: &ModuleKey, found: &Found) {
         if let Some(folder) = self.kept.as_ref().filter(|_| !found.new.is_empty()) {
-            folder.add(&Question { module, search: &self.search }, &found.answers, &found.new);
+            folder.add(&AddressQuery { module, search: &self.search }, &found.answers, &found.new);
         }
     }
 
@@ -217,7 +219,7 @@ impl Symbolizer {
         };
         // Whoever is asked may say anything of this module, but not that it depends on no file.
         let own = self.search.rooted(Path::new(binary::own_path(module)));
-        let identity = kept::identity(&own);
+        let identity = identity::identity(&own);
         match elsewhere.look_up(&self.search, module, svmas, urgency) {
             Ok(mut answer) => {
                 let names_own = |file: &TriedFile| file.path == own && file.identity == identity;

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use memmap2::{Mmap, MmapMut, MmapOptions};
 use rustix::fs::{Mode, OFlags};
 
-use crate::kept;
+use crate::identity;
 
 /// The bytes of one ELF file and where they came from.
 pub(crate) struct Mapped {
@@ -57,7 +57,7 @@ impl Mapped {
             true => Bytes::Mapped(unsafe { Mmap::map(&file)? }),
             false => Bytes::Copied(Copied::of(file, found.len(), &COPIED_BYTES)?),
         };
-        let identity = kept::identity(path).unwrap_or_default();
+        let identity = identity::identity(path).unwrap_or_default();
         Ok(Self { path: path.to_owned(), identity, stored_bytes, bytes })
     }
 
@@ -67,7 +67,7 @@ impl Mapped {
         let Bytes::Mapped(_) = self.bytes else { return None };
         let file = File::from(rustix::fs::open(&self.path, FLAGS, Mode::empty()).ok()?);
         let found = file.metadata().ok()?;
-        if kept::identity_of(&self.path, &found) != self.identity || !is_ours_alone(&file, &found) {
+        if identity::identity_of(&self.path, &found) != self.identity || !is_ours_alone(&file, &found) {
             return None;
         }
         // SAFETY: private, and as in `open`.

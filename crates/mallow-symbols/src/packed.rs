@@ -10,7 +10,6 @@
 
 use crate::ModuleKey;
 use crate::answer::Answer;
-use crate::kept::Answers;
 use crate::search::TriedFile;
 use mallow_base::{Frame, printable};
 use rustc_hash::FxHashMap;
@@ -25,6 +24,30 @@ const INDEX_BYTES: usize = 12;
 /// The memory that frames may take: of any module, and for each of its addresses. Deep calls of templates have some kilobytes.
 const BYTES_ALLOWED: usize = 64 << 20;
 const BYTES_PER_ADDRESS: usize = 16 << 10;
+
+/// The cached symbols of one module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answers {
+    pub(crate) frames: FxHashMap<u64, Vec<Frame>>,
+    /// What was missing or damaged when they were resolved.
+    pub(crate) problem: Option<String>,
+    /// The files that were tried then.
+    pub(crate) tried: Vec<TriedFile>,
+}
+
+impl Answers {
+    /// Returns whether the files that were tried are as they were.
+    pub(crate) fn are_current(&self) -> bool {
+        self.tried.iter().all(TriedFile::is_as_before)
+    }
+
+    /// Adds answers that were found out later.
+    pub(crate) fn extend(&mut self, later: Answers) {
+        self.frames.extend(later.frames);
+        self.problem = later.problem.or(self.problem.take());
+        self.tried = later.tried;
+    }
+}
 
 /// Texts by number.
 #[derive(Default)]

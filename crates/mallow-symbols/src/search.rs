@@ -1,7 +1,7 @@
 //! One search for the files of a module, with a list of what was tried: whoever has the list can tell later whether the search would come to the same.
 
 use crate::SearchPaths;
-use crate::kept;
+use crate::identity;
 use std::cell::{Cell, RefCell};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct TriedFile {
 impl TriedFile {
     /// Returns whether the same file is there still, or none as before.
     pub(crate) fn is_as_before(&self) -> bool {
-        kept::identity(&self.path) == self.identity
+        identity::identity(&self.path) == self.identity
     }
 }
 
@@ -40,7 +40,7 @@ impl<'a> Search<'a> {
     pub(crate) fn tell(&self, place: &Path, outcome: &str) {
         let tried = TriedFile {
             path: place.to_owned(),
-            identity: kept::identity(place),
+            identity: identity::identity(place),
             outcome: outcome.to_owned(),
         };
         self.tried.borrow_mut().push(tried);

@@ -90,10 +90,10 @@ fn text(request: &ReportRequest, report: &Report<'_>, style: Style) -> Result<St
 /// Says how a document becomes smaller in which stacks repeat frames many times, as those of scripts do.
 fn say_if_huge(frames: u64) {
     if frames > FRAMES_FEW {
-        output::inform(&format!(
-            "note: the stacks of this document repeat their frames, {} in all; --compact writes each frame once.",
+        output::note(&[format!(
+            "the stacks of this document repeat their frames, {} in all; --compact writes each frame once",
             grouped(frames)
-        ));
+        )]);
     }
 }
 

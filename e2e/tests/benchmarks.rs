@@ -25,13 +25,18 @@ fn criterion_crate(name: &str) -> Workshop {
 }
 
 fn cargo(workshop: &Workshop, words: &[&str]) -> Finished {
+    run::finish(&mut cargo_command(workshop, words))
+}
+
+fn cargo_command(workshop: &Workshop, words: &[&str]) -> Command {
     let folder = run::mallow_binary().canonicalize().unwrap().parent().unwrap().to_owned();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.env("PATH", format!("{}:{path}", folder.display()));
     cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("criterion"));
     cargo.env("CRITERION_HOME", workshop.file("figures")).current_dir(workshop.file("criterion"));
-    run::finish(cargo.args(words))
+    cargo.args(words);
+    cargo
 }
 
 /// Returns the mean of a benchmark and its standard deviation.
@@ -45,6 +50,9 @@ fn estimate(workshop: &Workshop, name: &str) -> (f64, f64) {
 #[test]
 fn criterion_measures_allocations_and_bytes_to_the_call() {
     let workshop = criterion_crate("criterion");
+    // Where criterion was never built, that takes longer than any other command may.
+    let built = cargo_command(&workshop, &["bench", "--locked", "--bench", "counted", "--no-run"]).status();
+    assert!(built.unwrap().success());
     // The second run is compared with the first one.
     for _ in 0..2 {
         let words = ["mallow", "record", "--summary-only", "bench", "--locked", "--bench", "counted"];

@@ -83,7 +83,8 @@ struct Running {
     index: u32,
     space: Space,
     jvm: Option<Jvm<Process>>,
-    root: Option<Root>, // Below which its files are, as far as it was seen.
+    /// The root below which its files are, as far as it was seen.
+    root: Option<Root>,
     /// The kernel executes its program, and has not got to its first instruction.
     is_beginning: bool,
     /// Its threads that have samples.
@@ -587,12 +588,6 @@ fn without_idle(mut profile: CpuProfile) -> CpuProfile {
     profile.threads.iter_mut().for_each(|thread| renumber(&mut thread.process));
     profile.sites.iter_mut().for_each(|site| renumber(&mut site.process));
     profile
-}
-
-/// Returns this machine's name and its kernel's release, by which a recording says where it was made.
-pub fn machine() -> Option<(String, String)> {
-    let uname = rustix::system::uname();
-    Some((uname.nodename().to_str().ok()?.to_owned(), uname.release().to_str().ok()?.to_owned()))
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -29,6 +29,7 @@ mod folder;
 mod inside;
 mod joins;
 mod kernel_names;
+mod machine;
 mod maps;
 mod memory;
 mod ring;
@@ -44,6 +45,7 @@ mod ways;
 
 pub use attr::Rate;
 pub use error::PerfError;
-pub use folder::{Folder, Mapped, Origin, Sampled, machine};
+pub use folder::{Folder, Mapped, Origin, Sampled};
+pub use machine::machine;
 pub use sampler::{Outcome, SamplingOptions, Target};
 pub use ways::sample;

@@ -47,7 +47,7 @@ impl Connection {
         Connection { socket: Arc::new(socket), planned: None }
     }
 
-    /// Hears what it has to say, and answers.
+    /// Reads what has arrived, and answers.
     pub(crate) fn receive(&mut self, token: [u8; 16]) -> Received {
         let mut bytes = [0u8; REQUEST_BYTES_MAX];
         let received = match recv(&self.socket, &mut bytes, RecvFlags::DONTWAIT) {

@@ -70,13 +70,7 @@ fn swift_files_are_handed_to_the_compiler_with_the_bridging_header() {
         ),
         ("test_s.swift", "#!/bin/sh\necho swift\n"),
     ]);
-    let script = r#"#!/bin/sh
-if [ "$1" = --version ]; then echo "Swift version 5.10.1 (swift-5.10.1-RELEASE)"; exit 0; fi
-echo "$@" > "$0.arguments"
-for word; do last=$word; done
-cp test_s.swift "$last" && chmod 755 "$last"
-"#;
-    let swiftc = bench.write_program("bin/swiftc", script);
+    let swiftc = bench.write_program("bin/swiftc", SWIFTC);
     let results = bench.prepare_with(&Tools::of_environment().with("SWIFTC", &swiftc)).unwrap();
     let prepared = results[0].as_ref().unwrap();
     assert_eq!(output(prepared), "swift\n");
@@ -94,6 +88,14 @@ cp test_s.swift "$last" && chmod 755 "$last"
     );
 }
 
+/// In the place of the compiler: it says its version, notes its words, and gives the test's source for the program.
+const SWIFTC: &str = r#"#!/bin/sh
+if [ "$1" = --version ]; then echo "Swift version 5.10.1 (swift-5.10.1-RELEASE)"; exit 0; fi
+echo "$@" > "$0.arguments"
+for word; do last=$word; done
+cp test_s.swift "$last" && chmod 755 "$last"
+"#;
+
 /// In the place of a program each test of these has a script, in which the declaration is a comment of the shell.
 const FORM: &str = "#!/bin/sh\n# The declaration: func run(identifier: String)\necho form\n";
 
@@ -105,13 +107,7 @@ fn a_swift_file_that_has_only_run_gets_its_start_and_measure() {
         ("test_s.swift", FORM),
         ("shared.swift", ""),
     ]);
-    let script = r#"#!/bin/sh
-if [ "$1" = --version ]; then echo "Swift version 5.10.1 (swift-5.10.1-RELEASE)"; exit 0; fi
-echo "$@" > "$0.arguments"
-for word; do last=$word; done
-cp test_s.swift "$last" && chmod 755 "$last"
-"#;
-    let swiftc = bench.write_program("bin/swiftc", script);
+    let swiftc = bench.write_program("bin/swiftc", SWIFTC);
     let results = bench.prepare_with(&Tools::of_environment().with("SWIFTC", &swiftc)).unwrap();
     let program = results[0].as_ref().unwrap().command[0].to_str().unwrap();
     let root = program.strip_suffix("/bin/test_s").unwrap();

@@ -95,7 +95,8 @@ fn the_workflow_of_the_report_is_one_command() {
     let mode = mode("hello", "hello");
     let port = e2e::soak::free_port().to_string();
     let mut mallow = run::mallow();
-    mallow.args(["soak", "--format", "warp", "--no-extend", "--idle", "0s", "--"]).args(&mode.command);
+    mallow.args(["soak", "--compat", "warp", "--format", "warp", "--no-extend", "--idle", "0s", "--"]);
+    mallow.args(&mode.command);
     mallow.env("PORT", &port).env("TRIES", "2").env("DURATION", "200ms").env("WORKERS", "4");
     let finished = run::finish(&mut mallow).ended(Exit::Status(3));
     let begin = |line: &str| finished.stdout.lines().filter(|found| found.starts_with(line)).count();

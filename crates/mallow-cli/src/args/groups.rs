@@ -115,6 +115,8 @@ mod tests {
         for (name, flags) in [
             ("diff", &["--compat"][..]),
             ("heap", &["--compat"]),
+            #[cfg(feature = "soak")]
+            ("soak", &["--compat"]),
             ("check", &["--thresholds", "--thresholds-from-log"]),
         ] {
             let of = command.find_subcommand_mut(name).unwrap();

@@ -48,7 +48,7 @@ pub(crate) struct LowServer {
     /// Timeout for that (30s)
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) ready_timeout: Option<Duration>,
-    /// Variables for the server and for this test, as in the .env that is read when no URL is given
+    /// Variables for the server, as in a .env; no such file is read unasked
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Option<PathBuf>,
     /// Keep what the server prints in FILE instead of dropping it; - for stderr
@@ -63,7 +63,7 @@ pub(crate) struct LowServer {
 #[derive(Clone, Debug, PartialEq, Args)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct LowLoad {
-    /// The URL to request; without it http://HOST:PORT/, of variables or .env, else 127.0.0.1:3030
+    /// The URL to request; HOST and PORT of the server's environment are set to match it
     #[arg(long, value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Request the URLs that FILE lists, in siege's or vegeta's form
@@ -87,6 +87,9 @@ pub(crate) struct LowLoad {
     /// {workers} and {requests} are replaced
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["urls", "access_log"])]
     pub(crate) load_cmd: Option<String>,
+    /// Load as another tool's script does: its defaults, and its variables in the environment and in .env
+    #[arg(long, hide_short_help = true, value_name = "SCRIPT", conflicts_with = "exec")]
+    pub(crate) compat: Option<LowSoakScript>,
     /// Concurrent connections (50)
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) concurrency: Option<u32>,
@@ -99,6 +102,13 @@ pub(crate) struct LowLoad {
     /// How long an iteration is
     #[arg(short = 'z', long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Duration>,
+}
+
+/// Scripts that `mallow soak` can replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LowSoakScript {
+    /// "Warp Memory leak test": HOST, PORT, DURATION, WORKERS and TRIES, else 127.0.0.1, 3030, 3s, 100 and 10
+    Warp,
 }
 
 /// How requests look.
@@ -141,7 +151,7 @@ pub(crate) struct LowHttp {
     /// Send requests in random order; equal seeds yield equal orders (1)
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) random: Option<u64>,
-    /// Statuses that count as success too, such as 404 or 4xx (none from 400 on; with no URL given 4xx)
+    /// Statuses that count as success too, such as 404 or 4xx (none from 400 on; with --compat warp 4xx)
     #[arg(long, value_name = "STATUS,…", value_delimiter = ',', value_parser = quantity::statuses)]
     pub(crate) accept: Vec<RangeInclusive<u16>>,
     /// Timeout of a request (30s)

@@ -32,18 +32,16 @@ struct PlanContext<'a> {
     /// Variables of the file; those of the environment take precedence.
     file: Vec<(String, String)>,
     script: Script,
-    /// Whether the script's variables replace flags that were not given.
+    /// Whether the script's variables replace flags that were not given: only if that was asked for.
     is_script: bool,
 }
 
 /// Makes a plan of a command line. `variable` reads the environment.
 pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> Result<Plan, Failure> {
-    let load = &low.load;
-    let lists = [&load.urls, &load.access_log, &load.flow];
-    let is_script = load.url.is_none() && load.exec.is_none() && lists.into_iter().all(Option::is_none);
+    let is_script = low.load.compat.is_some();
     let file = file(low, is_script)?;
     let of_file = |name: &str| file.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-    let script = match needs_script(low) {
+    let script = match is_script {
         true => script::of(|name| variable(name).or_else(|| of_file(name)))?,
         false => script::of(|_| None)?,
     };
@@ -132,12 +130,7 @@ fn idle(low: &LowSoak) -> Result<Duration, Failure> {
     }
 }
 
-/// Returns whether an address is needed that was not given.
-fn needs_script(low: &LowSoak) -> bool {
-    low.load.url.is_none() && low.load.exec.is_none()
-}
-
-/// Returns the variables of the named file, or of the `.env` in the current folder if the script would read it.
+/// Returns the variables of the named file, or of the `.env` in the current folder if the script's are asked for.
 fn file(low: &LowSoak, is_script: bool) -> Result<Vec<(String, String)>, Failure> {
     let default = Path::new(".env");
     let path = match &low.server.env_file {
@@ -161,7 +154,7 @@ impl PlanContext<'_> {
             return Ok((Work::Command(command.clone()), Vec::new()));
         }
         if let Some(template) = &low.load.load_cmd {
-            let url = low.load.url.clone().unwrap_or_else(|| script::url(&self.script));
+            let url = low.load.url.clone().map_or_else(|| self.scripts_url(), Ok)?;
             return Ok((
                 Work::External { template: template.clone(), url, workers: self.concurrency() },
                 Vec::new(),
@@ -171,7 +164,7 @@ impl PlanContext<'_> {
             Some(url) => Some(parse_url(url, low.request.allow_remote)?),
             None => None,
         };
-        let asked = targets::asked(low, base, &self.script)?;
+        let asked = targets::asked(low, base, &|| Ok(parse_url(&self.scripts_url()?, low.request.allow_remote)?))?;
         let load = Load {
             endpoint: targets::endpoint(&low.request, &asked.url),
             targets: asked.targets,
@@ -187,6 +180,17 @@ impl PlanContext<'_> {
         Ok((Work::Http(Box::new(load)), asked.notes))
     }
 
+    /// Returns the script's URL if it was asked for. No other server is guessed at: it could be somebody else's.
+    fn scripts_url(&self) -> Result<String, Failure> {
+        if self.is_script {
+            return Ok(script::url(&self.script));
+        }
+        Err(Failure::new(
+            "no URL says which server to load. Write --url http://127.0.0.1:PORT/, or --exec COMMAND for other work; \
+             --compat warp takes HOST and PORT from the environment or from .env.",
+        ))
+    }
+
     fn concurrency(&self) -> u32 {
         self.low.load.concurrency.unwrap_or(if self.is_script { self.script.workers } else { 50 })
     }
@@ -194,7 +198,12 @@ impl PlanContext<'_> {
     /// The script's address is a default, the server may have no page there, and the script counts any response.
     fn accepted(&self) -> Vec<RangeInclusive<u16>> {
         let given = &self.low.request.accept;
-        if given.is_empty() && self.is_script { vec![400..=499] } else { given.clone() }
+        if given.is_empty() && self.is_script && self.names_no_page() { vec![400..=499] } else { given.clone() }
+    }
+
+    fn names_no_page(&self) -> bool {
+        let load = &self.low.load;
+        load.url.is_none() && [&load.urls, &load.access_log, &load.flow].into_iter().all(Option::is_none)
     }
 
     fn amount(&self) -> Result<Option<Amount>, Failure> {

@@ -39,8 +39,8 @@ fn variable<'a>(options: &'a SoakOptions, name: &str) -> Option<&'a str> {
 }
 
 #[test]
-fn a_server_alone_is_the_script() {
-    let options = options(&["--", "./server"], &[]);
+fn the_script_is_one_flag() {
+    let options = options(&["--compat", "warp", "--", "./server"], &[]);
     let load = load(&options);
     assert_eq!((load.endpoint.address.to_string().as_str(), load.connections), ("127.0.0.1:3030", 100));
     assert_eq!(load.targets[0].path, "/");
@@ -50,14 +50,34 @@ fn a_server_alone_is_the_script() {
     assert_eq!((variable(&options, "HOST"), variable(&options, "PORT")), (Some("127.0.0.1"), Some("3030")));
 }
 
+/// HOST is set by some shells and PORT by many projects; what they name may be another server.
+#[test]
+fn variables_are_not_read_unasked_and_no_server_is_guessed() {
+    let variables = [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "soon"), ("WORKERS", "7")];
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("access.log");
+    std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n").unwrap();
+    let env = folder.path().join("test.env");
+    std::fs::write(&env, "HOST=localhost\nPORT=8080\n").unwrap();
+    let (log, env) = (log.to_str().unwrap(), env.to_str().unwrap());
+    let lines: [&[&str]; 4] =
+        [&[], &["--access-log", log], &["--load-cmd", "hey {url}"], &["--env-file", env, "--format", "warp"]];
+    for line in lines {
+        let sentence = planned(&[line, &["--", "./server"]].concat(), &variables).err().unwrap_or_default();
+        let expected = "no URL says which server to load. Write --url http://127.0.0.1:PORT/, or --exec COMMAND for \
+            other work; --compat warp takes HOST and PORT from the environment or from .env.";
+        assert_eq!(sentence, expected, "{line:?}");
+    }
+}
+
 #[test]
 fn refusals_are_failures_unless_they_are_accepted_or_nobody_named_a_page() {
     let accepted = |words: &[&str]| options(words, &[]).accepted;
-    assert_eq!(accepted(&["--", "./server"]), [400..=499]);
+    assert_eq!(accepted(&["--compat", "warp", "--", "./server"]), [400..=499]);
     assert_eq!(accepted(&["--url", "http://127.0.0.1:1/a", "--", "./server"]), []);
     let given = ["--url", "http://127.0.0.1:1/a", "--accept", "404,5xx", "--", "./server"];
     assert_eq!(accepted(&given), [404..=404, 500..=599]);
-    assert_eq!(accepted(&["--accept", "404", "--", "./server"]), [404..=404]);
+    assert_eq!(accepted(&["--compat", "warp", "--accept", "404", "--", "./server"]), [404..=404]);
     for wrong in ["200", "600", "6xx", "x", "4x", "70000", "999xx"] {
         let words = ["mallow", "soak", "--accept", wrong, "--", "./server"];
         assert!(LowArgs::try_parse_from(words).is_err(), "{wrong}");
@@ -68,20 +88,20 @@ fn refusals_are_failures_unless_they_are_accepted_or_nobody_named_a_page() {
 fn variables_stand_for_flags_and_flags_go_before_them() {
     let variables =
         [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "500ms"), ("WORKERS", "7"), ("TRIES", "3")];
-    let scripted = options(&["--", "./server"], &variables);
+    let scripted = options(&["--compat", "warp", "--", "./server"], &variables);
     assert_eq!(
         (load(&scripted).endpoint.address.port(), load(&scripted).connections, scripted.iterations),
         (8080, 7, 3)
     );
     assert_eq!(scripted.amount, Some(Amount::Duration(Duration::from_millis(500))));
     assert_eq!((variable(&scripted, "HOST"), variable(&scripted, "PORT")), (Some("localhost"), Some("8080")));
-    let words = ["-c", "2", "--iterations", "5", "-n", "40", "--", "./server"];
+    let words = ["--compat", "warp", "-c", "2", "--iterations", "5", "-n", "40", "--", "./server"];
     let typed = options(&words, &variables);
     assert_eq!(
         (load(&typed).connections, typed.iterations, typed.amount),
         (2, 5, Some(Amount::Requests(40)))
     );
-    let sentence = planned(&["--", "./server"], &[("PORT", "http")]).err().unwrap_or_default();
+    let sentence = planned(&["--compat", "warp", "--", "s"], &[("PORT", "http")]).err().unwrap_or_default();
     assert!(sentence.starts_with("the variable PORT is `http`"), "{sentence}");
 }
 
@@ -107,7 +127,16 @@ fn an_env_file_is_for_the_server_too_and_the_environment_wins() {
     let path = folder.path().join("test.env");
     std::fs::write(&path, "PORT=4040\nWORKERS='9'\nexport SECRET=\"a b\"\nSTAGE=test\n").unwrap();
     let path = path.to_string_lossy().into_owned();
-    let options = options(&["--env-file", &path, "--", "./server"], &[("STAGE", "here"), ("WORKERS", "4")]);
+    let environment = [("STAGE", "here"), ("WORKERS", "4")];
+    let words = ["--env-file", &path, "--url", "http://127.0.0.1:1/", "--", "./server"];
+    let for_the_server = options(&words, &environment);
+    assert_eq!(
+        (load(&for_the_server).connections, variable(&for_the_server, "PORT")),
+        (50, Some("1")),
+        "what is loaded is what was typed"
+    );
+    assert_eq!(variable(&for_the_server, "SECRET"), Some("a b"));
+    let options = options(&["--compat", "warp", "--env-file", &path, "--", "./server"], &environment);
     assert_eq!((load(&options).endpoint.address.port(), load(&options).connections), (4040, 4));
     assert_eq!((variable(&options, "SECRET"), variable(&options, "STAGE")), (Some("a b"), None));
     assert_eq!(variable(&options, "PORT"), Some("4040"));
@@ -153,7 +182,7 @@ fn lists_and_logs_are_asked_for() {
     std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n")
         .unwrap();
     let log = log.to_string_lossy().into_owned();
-    let replayed = options(&["--access-log", &log, "--", "s"], &[("PORT", "6060")]);
+    let replayed = options(&["--compat", "warp", "--access-log", &log, "--", "s"], &[("PORT", "6060")]);
     assert_eq!(
         (load(&replayed).endpoint.address.port(), load(&replayed).targets[0].path.as_str()),
         (6060, "/p")
@@ -167,19 +196,19 @@ fn other_work_and_other_servers() {
     let exec = options(&["--exec", "curl x", "--", "./server"], &[]);
     assert!(matches!(&exec.work, Work::Command(command) if command == "curl x"));
     assert_eq!((exec.ready.clone(), exec.iterations), (Ready::AtOnce, 20));
-    let outside = options(&["--load-cmd", "hey {url}", "--", "./server"], &[("PORT", "81")]);
+    let outside = options(&["--compat", "warp", "--load-cmd", "hey {url}", "--", "s"], &[("PORT", "81")]);
     let Work::External { template, url, workers } = &outside.work else { panic!("{:?}", outside.work) };
     assert_eq!((template.as_str(), url.as_str(), *workers), ("hey {url}", "http://127.0.0.1:81/", 100));
     let adopted = options(&["--pid", "77", "--url", "http://127.0.0.1:1/"], &[]);
     assert!(matches!(adopted.server, Server::Pid(77)));
-    let ready = |word: &str| options(&["--ready", word, "--", "s"], &[]).ready;
+    let ready = |word: &str| options(&["--url", "http://127.0.0.1:1", "--ready", word, "--", "s"], &[]).ready;
     assert_eq!(ready("port:99"), Ready::Listens(SocketAddr::from(([127, 0, 0, 1], 99))));
     assert_eq!(ready("text:up: now"), Ready::Says("up: now".into()));
     assert_eq!(
         ready("http://127.0.0.1:9/up"),
         Ready::Answers(Endpoint::plain(SocketAddr::from(([127, 0, 0, 1], 9)), "127.0.0.1:9"), "/up".into())
     );
-    let collect = |word: &str| options(&["--collect", word, "--", "s"], &[]).collection;
+    let collect = |word: &str| options(&["--exec", "true", "--collect", word, "--", "s"], &[]).collection;
     assert_eq!(collect("/gc"), Collection::Path("/gc".into()));
     assert_eq!(collect("SIGUSR1"), Collection::Signal(10));
     assert_eq!((collect("auto"), collect("never")), (Collection::Automatic, Collection::Never));
@@ -211,7 +240,7 @@ fn flags_say_how_tls_is_spoken() {
 
 #[test]
 fn the_time_that_there_is_holds_the_idle_server_twice_and_the_load() {
-    let idle = |words: &[&str]| planned(&[words, &["--", "s"]].concat(), &[]).map(|plan| plan.options.idle);
+    let idle = |words: &[&str]| planned(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).map(|plan| plan.options.idle);
     assert_eq!(idle(&["--max-time", "1min"]), Ok(Duration::from_secs(2)));
     assert_eq!(idle(&["--max-time", "2s"]), Ok(Duration::from_millis(250)));
     assert_eq!(idle(&["--max-time", "2s", "--idle", "900ms"]), Ok(Duration::from_millis(900)));
@@ -223,21 +252,21 @@ fn the_time_that_there_is_holds_the_idle_server_twice_and_the_load() {
 fn limits_are_rules() {
     let words =
         ["--threshold", "1B/req", "--max-growth", "2", "--max-retained", "1MiB", "--memory-limit", "1GiB"];
-    let options = options(&[&words[..], &["--", "s"]].concat(), &[]);
+    let options = options(&[&words[..], &["--exec", "true", "--", "s"]].concat(), &[]);
     let rules = &options.rules;
     assert_eq!((rules.heap_per_request_min, rules.resident_per_request_min), (1.0, 64.0));
     assert_eq!((rules.growth_per_request_max, rules.retained_bytes_max), (Some(2.0), Some(1 << 20)));
     assert_eq!(options.memory_limit_bytes, Some(1 << 30));
-    let long = self::options(&["--for", "8h", "--", "s"], &[]);
+    let long = self::options(&["--exec", "true", "--for", "8h", "--", "s"], &[]);
     assert_eq!(long.long, Some(Duration::from_secs(28_800)));
 }
 
 #[test]
 fn a_sensitivity_lies_above_the_threshold() {
-    let wanted = |words: &[&str]| options(&[words, &["--", "s"]].concat(), &[]).rules.sensitivity_per_request;
+    let wanted = |words: &[&str]| options(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).rules.sensitivity_per_request;
     assert_eq!((wanted(&[]), wanted(&["--sensitivity", "16B/req"])), (None, Some(16.0)));
     assert_eq!(wanted(&["--sensitivity", "2B/req", "--threshold", "1B/req"]), Some(2.0));
-    let sentence = planned(&["--sensitivity", "2B/req", "--", "s"], &[]).unwrap_err();
+    let sentence = planned(&["--exec", "true", "--sensitivity", "2B/req", "--", "s"], &[]).unwrap_err();
     assert!(
         sentence.starts_with("--sensitivity 2B/req needs a lower --threshold, such as 0.5B/req"),
         "{sentence}"
@@ -249,7 +278,7 @@ fn other_machines_are_left_alone() {
     let sentence = planned(&["--url", "http://192.0.2.1/", "--", "s"], &[]).err().unwrap_or_default();
     assert_eq!(sentence, "'192.0.2.1' is not this machine; add --allow-remote to send load there.");
     assert_eq!(
-        planned(&["--duration", "0s", "--", "s"], &[]).err().as_deref(),
+        planned(&["--url", "http://127.0.0.1:1", "--duration", "0s", "--", "s"], &[]).err().as_deref(),
         Some("--duration 0 gives the server nothing to do; give it a second or more.")
     );
 }
@@ -261,6 +290,8 @@ fn what_cannot_be_meant_is_refused() {
         "--url",
         "--pid 1 -- ./server",
         "--exec x --url http://127.0.0.1/ -- s",
+        "--exec x --compat warp -- s",
+        "--compat wasp -- s",
         "--rate 0 -- s",
         "--collect sometimes -- s",
         "--ready soon -- s",

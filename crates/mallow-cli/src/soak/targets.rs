@@ -1,12 +1,11 @@
 //! The requests: one URL with the method, headers and body of the flags, a list of them, or an access log.
 
-use super::script::{Script, url};
 use crate::args::{LowHttp, LowSoak};
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use mallow_load::{
-    Endpoint, Flow, Order, Protocol, Target, Trust, Url, parse_url, read_access_log, read_flow, read_urls,
+    Endpoint, Flow, Order, Protocol, Target, Trust, Url, read_access_log, read_flow, read_urls,
 };
 use mallow_query::{Failure, reason};
 use mallow_soak::{Ready, Work};
@@ -21,17 +20,20 @@ pub(crate) struct Asked {
     pub(crate) notes: Vec<String>,
 }
 
-/// Returns the requests. `base` is the URL that was given; without any, the script's is used.
-pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result<Asked, Failure> {
+/// Returns the requests. `base` is the URL that was given; `default` is asked for one where no file names a server.
+pub(crate) fn asked(
+    low: &LowSoak,
+    base: Option<Url>,
+    default: &dyn Fn() -> Result<Url, Failure>,
+) -> Result<Asked, Failure> {
     let remote = low.request.allow_remote;
     let list = match (&low.load.urls, &low.load.access_log) {
         (Some(path), _) => Some(read_urls(path, base.as_ref(), remote)?),
         (None, Some(path)) => Some(read_access_log(path, low.request.all_methods)?),
         (None, None) => None,
     };
-    let here = || parse_url(&url(script), remote);
     if let Some(path) = &low.load.flow {
-        let url = base.map_or_else(here, Ok)?;
+        let url = base.map_or_else(default, Ok)?;
         if url.path != "/" {
             return Err(Failure::new(format!(
                 "--flow has the paths that are asked for, so --url names the server alone, without {}.",
@@ -42,11 +44,11 @@ pub(crate) fn asked(low: &LowSoak, base: Option<Url>, script: &Script) -> Result
         return Ok(Asked { url, targets: Vec::new(), flow: Some(flow), notes: Vec::new() });
     }
     let Some(list) = list else {
-        let url = base.map_or_else(here, Ok)?;
+        let url = base.map_or_else(default, Ok)?;
         let targets = vec![single(low, &url)?];
         return Ok(Asked { url, targets, flow: None, notes: Vec::new() });
     };
-    let url = base.or(list.base).map_or_else(here, Ok)?;
+    let url = base.or(list.base).map_or_else(default, Ok)?;
     let extra = headers(low)?;
     let mut targets = list.targets;
     for target in &mut targets {

@@ -37,6 +37,21 @@ pub fn duration(text: &str) -> Option<Duration> {
     Duration::try_from_secs_f64(micros(text)? / 1e6).ok()
 }
 
+/// The same, or a number of seconds without a unit. A hundred years are the most: more is a typo, and more than clocks can
+/// represent.
+pub fn time(text: &str) -> Option<Duration> {
+    const MICROS_MAX: f64 = 3.2e15;
+    let bare =
+        || number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(seconds, _)| seconds * 1e6);
+    let micros = micros(text).or_else(bare).filter(|micros| *micros <= MICROS_MAX);
+    micros.map(|micros| Duration::from_secs_f64(micros / 1e6))
+}
+
+/// How many nanoseconds a unit of time has.
+pub fn time_unit_ns(unit: &str) -> Option<u64> {
+    TIMES.iter().find(|(name, _)| *name == unit).map(|(_, micros)| (micros * 1e3) as u64)
+}
+
 /// Bytes of `64MiB`, `1.5 GB`, `512K` (which is binary) or `7`.
 pub fn bytes(text: &str) -> Option<f64> {
     let (value, unit) = number(text.trim())?;
@@ -123,6 +138,17 @@ mod tests {
         assert_eq!(duration("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(duration("123ms"), Some(Duration::from_millis(123)));
         assert_eq!(duration("1e30h"), None);
+        assert_eq!(
+            ["1.5", "1.5s", "3e9s", "1h30", ""].map(|text| time(text).map(|time| time.as_millis())),
+            [Some(1500), Some(1500), Some(3_000_000_000_000), None, None]
+        );
+        assert_eq!(time("4e9s"), None, "more than a hundred years");
+        let units = ["ns", "us", "ms", "s", "m", "min", "h", "d", "", "y"].map(time_unit_ns);
+        let seconds = |s: u64| Some(s * 1_000_000_000);
+        let (minute, hour, day) = (seconds(60), seconds(3600), seconds(86_400));
+        let small = [Some(1), Some(1000), Some(1_000_000), seconds(1)];
+        assert_eq!(units[..4], small);
+        assert_eq!(units[4..], [minute, minute, hour, day, None, None]);
     }
 
     #[test]

@@ -222,7 +222,7 @@ fn note_unsettled(region: &mut Measurement) {
     let unsettled = region.runs.iter().filter(|run| !run.settled).count();
     if unsettled > 0 {
         region.notes.push(format!(
-            "In {unsettled} of {} runs something was still being freed when waiting for it was given up (quiesce_ms sets how long).",
+            "In {unsettled} of {} runs something was still being freed when waiting for it was given up (`quiesce` sets how long).",
             region.runs.len()
         ));
     }

@@ -19,6 +19,7 @@ mod heap;
 mod import;
 #[cfg(feature = "open")]
 mod open;
+mod quantity;
 mod record;
 mod report;
 #[cfg(feature = "soak")]
@@ -48,10 +49,12 @@ pub(crate) use heap::{
 pub(crate) use import::LowImport;
 #[cfg(feature = "open")]
 pub(crate) use open::{LowOpen, Viewer};
+#[cfg(feature = "soak")]
+pub(crate) use quantity::time;
 pub(crate) use record::LowRecord;
 pub(crate) use report::{LowReport, ReportForm};
 #[cfg(feature = "soak")]
-pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs, duration};
+pub(crate) use soak::{LowHttp, LowReady, LowSoak, LowSoakFormat, LowSoakOutputs};
 pub(crate) use stat::LowStat;
 pub(crate) use symbolize::LowSymbolize;
 pub(crate) use version::LowVersion;
@@ -60,18 +63,8 @@ pub(crate) use window::LowWindow;
 use crate::exit_code;
 use clap::error::{ContextKind, Error, ErrorKind};
 use clap::{ArgMatches, ColorChoice, Command, CommandFactory, Parser, Subcommand};
-use mallow_base::quantity;
 use std::ffi::OsString;
 use std::path::PathBuf;
-
-/// Parses a time: `90s`, `5m`, `1h`, or seconds.
-fn bench_time(text: &str) -> Result<std::time::Duration, String> {
-    let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
-    let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
-    micros
-        .map(|us| std::time::Duration::from_secs_f64(us / 1e6))
-        .ok_or_else(|| "write a time such as 90s or 5m".to_owned())
-}
 
 /// Parses a share: `1%`, `0.5`, both in per cent.
 fn bench_share(text: &str) -> Result<f64, String> {

@@ -281,5 +281,8 @@ fn what_is_no_limit_is_refused_in_the_words_of_its_metrics() {
         "`time` is not a limit, it has no `>`; write for example time>+1% or samples>100"
     );
     assert_eq!(refused("bytes>1"), "`bytes` in `bytes>1` cannot be limited; use one of samples, time");
-    assert_eq!(refused("time>1KiB"), "`1KiB` in `time>1KiB` has an unknown unit; use ns, us, ms or s");
+    assert_eq!(
+        refused("time>1KiB"),
+        "`1KiB` in `time>1KiB` has an unknown unit; use ns, us, ms, s, min or h"
+    );
 }

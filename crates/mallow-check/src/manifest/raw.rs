@@ -2,7 +2,7 @@
 
 use super::flags::FlagValues;
 use super::limits::{RawLimit, RawTolerance, RawWall};
-use super::values::{Flags, Name, Positive, RawMode, RawTimeout, Words};
+use super::values::{Flags, Name, Positive, RawMode, RawQuiesce, RawTimeout, Words};
 use mallow_gate::measurement::Metric;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -30,7 +30,8 @@ pub(super) struct RawGate {
     pub(super) runs: Option<Positive>,
     pub(super) warmup: Option<u32>,
     pub(super) timeout: Option<RawTimeout>,
-    pub(super) quiesce_ms: Option<u32>,
+    #[serde(alias = "quiesce_ms")]
+    pub(super) quiesce: Option<RawQuiesce>,
     pub(super) cpus: Option<Positive>,
     pub(super) objects: Option<bool>,
     pub(super) python_objects: Option<bool>,
@@ -73,7 +74,8 @@ pub(super) struct RawTest {
     pub(super) runs: Option<Positive>,
     pub(super) warmup: Option<u32>,
     pub(super) timeout: Option<RawTimeout>,
-    pub(super) quiesce_ms: Option<u32>,
+    #[serde(alias = "quiesce_ms")]
+    pub(super) quiesce: Option<RawQuiesce>,
     pub(super) cpus: Option<Positive>,
     pub(super) objects: Option<bool>,
     pub(super) python_objects: Option<bool>,

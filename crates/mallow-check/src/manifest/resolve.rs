@@ -37,7 +37,7 @@ macro_rules! given {
             runs: $raw.runs.map(super::values::Positive::small),
             warmup: $raw.warmup,
             timeout: $raw.timeout.map(|timeout| timeout.0),
-            quiesce_ms: $raw.quiesce_ms,
+            quiesce_ms: $raw.quiesce.map(|time| time.0),
             cpus: $raw.cpus.map(super::values::Positive::small),
             objects: $raw.objects,
             python_objects: $raw.python_objects,

@@ -29,7 +29,7 @@ const WHOLE: &str = r#"
 runs = 20
 warmup = 2
 timeout = "2min"
-quiesce_ms = 250
+quiesce = "250ms"
 cpus = 2
 env = { TZ = "Europe/Berlin", MALLOC_ARENA_MAX = 1 }
 limit.remaining = 0
@@ -234,12 +234,12 @@ fn a_value_of_the_wrong_kind_is_said_without_the_names_of_types() {
         ("runs = 0", "column 8: this must be at least 1, and is 0"),
         ("cpus = -1", "column 8: this must be at least 1, and is -1"),
         (
-            "timeout = 60",
-            "column 11: here a time with its unit, such as \"60s\", \"500ms\" or \"2min\" is expected, not 60",
+            "timeout = 0",
+            "column 11: here a time, such as \"60s\", \"500ms\" or \"2min\", or a number of seconds, is expected, not 0",
         ),
         (
             "timeout = \"0s\"",
-            "column 11: here a time with its unit, such as \"60s\", \"500ms\" or \"2min\" is expected, not \"0s\"",
+            "column 11: here a time, such as \"60s\", \"500ms\" or \"2min\", or a number of seconds, is expected, not \"0s\"",
         ),
         ("suites = \"tests\"", "column 10: here a list is expected, not \"tests\""),
         ("build = [\"make\"]", "column 9: here a text in quotes is expected, not a list"),
@@ -345,4 +345,15 @@ fn tests_in_swift_may_need_a_package() {
     assert_eq!(swift.sources, [PathBuf::from("/srv/demo/shared.swift")]);
     let error = parse("[swift]\nmodules = [\"Core\"]\n").unwrap_err();
     assert_eq!(error.reason, "`modules` and `dependencies` need `package`: the folder of a Package.swift");
+}
+
+#[test]
+fn a_time_without_a_unit_is_in_that_of_its_key() {
+    let times = |lines: &str| {
+        let defaults = parse(&format!("[gate]\n{lines}\n")).unwrap().gate.defaults;
+        (defaults.timeout.as_millis(), defaults.quiesce_ms)
+    };
+    assert_eq!(times("timeout = 60\nquiesce = 250"), (60_000, Some(250)));
+    assert_eq!(times("timeout = 1.5\nquiesce = \"1m\""), (1500, Some(60_000)));
+    assert_eq!(times("timeout = \"1m30s\"\nquiesce_ms = 0"), (90_000, Some(0)));
 }

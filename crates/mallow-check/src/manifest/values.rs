@@ -142,26 +142,61 @@ pub(super) fn one_of<E: de::Error>(what: &str, word: &str, known: &[&str]) -> E 
     E::custom(format!("there is no {what} {word:?}; {meant}"))
 }
 
-/// A length of time with its unit; no time at all is none.
+/// A length of time: with its unit, or a number in the unit of the key; no time at all is none.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawTimeout(pub(super) Duration);
 
 impl<'de> Deserialize<'de> for RawTimeout {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawTimeout, D::Error> {
-        struct Time;
-        impl Visitor<'_> for Time {
-            type Value = RawTimeout;
+        const EXPECTED: &str = r#"a time, such as "60s", "500ms" or "2min", or a number of seconds,"#;
+        source
+            .deserialize_any(Time { expected: EXPECTED, unit_s: 1.0, min: Duration::from_nanos(1) })
+            .map(RawTimeout)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a time with its unit, such as "60s", "500ms" or "2min""#)
-            }
+/// How long to wait, in whole milliseconds: a number is one of milliseconds, as the key's older name says.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawQuiesce(pub(super) u32);
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<RawTimeout, E> {
-                let time = mallow_base::quantity::duration(text).filter(|time| !time.is_zero());
-                time.map(RawTimeout).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
-            }
-        }
-        source.deserialize_any(Time)
+impl<'de> Deserialize<'de> for RawQuiesce {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawQuiesce, D::Error> {
+        const EXPECTED: &str = r#"a time, such as "250ms" or "1s", or a number of milliseconds,"#;
+        let time = source.deserialize_any(Time { expected: EXPECTED, unit_s: 1e-3, min: Duration::ZERO })?;
+        Ok(RawQuiesce(u32::try_from(time.as_millis()).unwrap_or(u32::MAX)))
+    }
+}
+
+/// A time as it is typed.
+struct Time {
+    expected: &'static str,
+    /// What a number without a unit counts.
+    unit_s: f64,
+    min: Duration,
+}
+
+impl Visitor<'_> for Time {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.expected)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Duration, E> {
+        let time = mallow_base::quantity::duration(text).filter(|time| *time >= self.min);
+        time.ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Duration, E> {
+        let time = Duration::try_from_secs_f64(number as f64 * self.unit_s).ok();
+        let wrong = || E::invalid_value(de::Unexpected::Signed(number), &self);
+        time.filter(|time| *time >= self.min).ok_or_else(wrong)
+    }
+
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Duration, E> {
+        let time = Duration::try_from_secs_f64(number * self.unit_s).ok();
+        let wrong = || E::invalid_value(de::Unexpected::Float(number), &self);
+        time.filter(|time| *time >= self.min).ok_or_else(wrong)
     }
 }
 

@@ -28,7 +28,7 @@ pub(crate) struct LowBench {
     #[arg(short, long, value_name = "NUM", conflicts_with_all = ["min_runs", "max_runs", "max_time"], value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: Option<u32>,
     /// Start no new run after this time; each command is run at least twice
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::bench_time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = super::quantity::time)]
     pub(crate) max_time: std::time::Duration,
     /// Run before the first run of each command
     #[arg(short, long, value_name = "CMD")]

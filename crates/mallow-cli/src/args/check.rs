@@ -1,10 +1,12 @@
 //! `mallow check` as typed.
 
 use super::arguments::LowArguments;
+use super::quantity::some_time;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `mallow check`.
 #[derive(Debug, Args)]
@@ -39,9 +41,9 @@ pub(crate) struct LowTests {
     /// Programs that are built at the same time (one for each CPU); tests run one after the other
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroU32>,
-    /// Seconds after which a test is killed (the suite's number)
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) timeout: Option<NonZeroU32>,
+    /// Time after which a test is killed, such as 30s (the suite's)
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
+    pub(crate) timeout: Option<Duration>,
     /// Count the objects of Python's own allocator, which the program keeps, in place of running it with PYTHONMALLOC=malloc
     #[arg(long)]
     pub(crate) python_objects: bool,

@@ -1,8 +1,8 @@
 //! `mallow cpu` as typed.
 
 use crate::args::arguments::LowArguments;
+use crate::args::quantity::{kib, some_time};
 use clap::Args;
-use mallow_base::quantity;
 use mallow_counters::Event;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Samples per second: a prime, so that sampling does not run in step with what a program does at round intervals.
 const FREQUENCY_HZ: u64 = 997;
 /// KiB of a stack: enough for 99 of 100 real stacks.
-const STACK_KIB: u64 = 32;
+const STACK: &str = "32KiB";
 
 /// `mallow cpu`.
 #[derive(Debug, PartialEq, Eq, Args)]
@@ -34,10 +34,10 @@ pub(crate) struct LowCpu {
     #[arg(short, long, value_name = "PID", conflicts_with = "command", value_parser = clap::value_parser!(u32).range(1..=0x7fff_ffff))]
     pub(crate) pid: Option<u32>,
     /// Stop sampling after TIME, such as 10s or 500ms; a command goes on
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = some_time)]
     pub(crate) duration: Option<Duration>,
-    /// Copy at most N KiB of a stack at each sample; deeper stacks are marked
-    #[arg(long, value_name = "N", default_value_t = STACK_KIB, value_parser = clap::value_parser!(u64).range(1..=63))]
+    /// Copy at most SIZE of a stack at each sample, up to 63KiB; deeper stacks are marked; a number is one of KiB
+    #[arg(long, value_name = "SIZE", default_value = STACK, value_parser = stack_kib)]
     pub(crate) stack_size: u64,
     /// Keep the sums of each stack but not the single samples, for long runs
     #[arg(long)]
@@ -71,8 +71,8 @@ fn event(text: &str) -> Result<SampledBy, String> {
     if text == "timers" { Ok(SampledBy::Timers) } else { Event::named(text).map(SampledBy::Event) }
 }
 
-fn duration(text: &str) -> Result<Duration, String> {
-    let micros = quantity::micros(text).filter(|micros| *micros >= 1.0 && *micros < 1e15);
-    let micros = micros.ok_or("a time such as 10s, 500ms or 2min was expected")?;
-    Ok(Duration::from_micros(micros as u64))
+/// The kernel copies less than 64 KiB.
+fn stack_kib(text: &str) -> Result<u64, String> {
+    const RANGE: &str = "a size from 1KiB to 63KiB was expected";
+    Some(kib(text)?).filter(|kib| (1..=63).contains(kib)).ok_or_else(|| RANGE.to_owned())
 }

@@ -1,6 +1,7 @@
 //! The flags of `mallow report` that analyse single events.
 
-use super::window::{LowWindow, duration_us};
+use super::quantity::time_us;
+use super::window::LowWindow;
 use clap::Args;
 
 /// What single events tell; each is shown instead of the tables over the whole recording.
@@ -23,7 +24,7 @@ pub(crate) struct LowEvents {
     #[arg(long, value_name = "N", conflicts_with_all = TABLES, value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) temporary_within: Option<u64>,
     /// Show sites by the blocks that lived shorter than TIME, such as 1ms
-    #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = duration_us)]
+    #[arg(long, value_name = "TIME", conflicts_with_all = TABLES, value_parser = time_us)]
     pub(crate) short_lived: Option<u64>,
     #[command(flatten)]
     pub(crate) window: LowWindow,

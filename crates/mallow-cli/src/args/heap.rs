@@ -2,8 +2,8 @@
 
 use super::choice::one_of;
 use super::form::{Form, LowForm, TextOrJson};
+use super::quantity::{size, time_at_least};
 use clap::{Args, Subcommand, ValueEnum};
-use mallow_base::quantity;
 use mallow_view::heap::{HeapLimit, LimitKind, Order};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -288,12 +288,6 @@ fn class_and(text: &str) -> Result<(String, &str), String> {
     Ok((class.to_owned(), limit))
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    let bytes = quantity::bytes(text).filter(|bytes| *bytes >= 0.0);
-    bytes.map(|bytes| bytes as u64).ok_or_else(|| format!("{text} is no size; write 512K, 10MiB or 1 GB"))
-}
-
 fn pause(text: &str) -> Result<Duration, String> {
-    let pause = quantity::duration(text).filter(|pause| *pause >= Duration::from_millis(100));
-    pause.ok_or_else(|| format!("{text} is no time of at least 100ms; write 30s, 10m or 1h"))
+    time_at_least(text, Duration::from_millis(100), "a time of at least 100ms")
 }

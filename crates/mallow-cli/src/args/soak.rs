@@ -4,10 +4,10 @@ mod quantity;
 
 use super::arguments::LowArguments;
 use super::choice::one_of;
+use super::quantity::{size, time};
 use clap::{Args, ValueEnum};
 use mallow_soak::Collection;
 use mallow_view::soak::FailOn;
-pub(crate) use quantity::duration;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -46,7 +46,7 @@ pub(crate) struct LowServer {
     #[arg(long, value_name = "HOW", value_parser = ready)]
     pub(crate) ready: Option<LowReady>,
     /// Timeout for that (30s)
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) ready_timeout: Option<Duration>,
     /// Variables for the server, as in a .env; no such file is read unasked
     #[arg(long, value_name = "FILE")]
@@ -100,7 +100,7 @@ pub(crate) struct LowLoad {
     #[arg(short = 'n', long, value_name = "N", conflicts_with = "duration", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) requests: Option<u64>,
     /// How long an iteration is
-    #[arg(short = 'z', long, value_name = "TIME", value_parser = duration)]
+    #[arg(short = 'z', long, value_name = "TIME", value_parser = time)]
     pub(crate) duration: Option<Duration>,
 }
 
@@ -151,11 +151,11 @@ pub(crate) struct LowHttp {
     /// Send requests in random order; equal seeds yield equal orders (1)
     #[arg(long, value_name = "SEED", num_args = 0..=1, default_missing_value = "1")]
     pub(crate) random: Option<u64>,
-    /// Statuses that count as success too, such as 404 or 4xx (none from 400 on; with --compat warp 4xx)
+    /// Statuses that count as success too, such as 404 or 4xx (none from 400 on)
     #[arg(long, value_name = "STATUS,…", value_delimiter = ',', value_parser = quantity::statuses)]
     pub(crate) accept: Vec<RangeInclusive<u16>>,
     /// Timeout of a request (30s)
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) timeout: Option<Duration>,
     /// Threads of the load generator (one for each processor)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -182,13 +182,13 @@ pub(crate) struct LowPhases {
     #[arg(long)]
     pub(crate) no_burst: bool,
     /// How long the server is observed idle before the load, and again after it (2s)
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) idle: Option<Duration>,
     /// End after this time, counted from when the server is ready; what is under way is given up
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) max_time: Option<Duration>,
     /// Go on for this time, such as 8h, whatever the verdict
-    #[arg(long = "for", value_name = "TIME", value_parser = duration, conflicts_with_all = ["iterations", "max_time"])]
+    #[arg(long = "for", value_name = "TIME", value_parser = time, conflicts_with_all = ["iterations", "max_time"])]
     pub(crate) long: Option<Duration>,
     /// Do not extend an inconclusive soak up to four times
     #[arg(long)]
@@ -221,10 +221,10 @@ pub(crate) struct LowGrowth {
     #[arg(long, value_name = "SIZE", value_parser = quantity::per_request)]
     pub(crate) max_growth: Option<f64>,
     /// Fail if more memory than this is kept after trimming, compared with the first observation, such as 64MiB
-    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_retained: Option<u64>,
     /// The server's memory limit, to say when it is reached (that of its cgroup, or of the machine)
-    #[arg(long, value_name = "SIZE", value_parser = quantity::bytes)]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
     /// Fail on these verdicts too
     #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]

@@ -1,8 +1,8 @@
 //! A part of a recording's time, as typed.
 
 use super::filter::LowExpression;
+use super::quantity::time_us;
 use clap::Args;
-use mallow_base::quantity;
 use mallow_query::{Moment, PartRequest};
 
 /// A part of a recording's time.
@@ -26,21 +26,13 @@ impl LowWindow {
     }
 }
 
-const DURATION: &str = "a time such as 1.5s, 200ms, 300us, 2min or 1h was expected";
-
-/// Parses `1.5s` into microseconds.
-pub(super) fn duration_us(text: &str) -> Result<u64, String> {
-    let micros = quantity::micros(text).map(f64::round).filter(|us| *us < 1e18);
-    micros.map(|us| us as u64).ok_or_else(|| DURATION.into())
-}
-
 /// Parses `1.5s` or `10%`.
 fn moment(text: &str) -> Result<Moment, String> {
     const SHARE: &str = "a percentage from 0% to 100% was expected";
     let Some(percent) = text.trim().strip_suffix('%') else {
         let or_share =
             |_| "a time such as 1.5s, 200ms, 300us, or a percentage such as 10% was expected".into();
-        return duration_us(text).map(Moment::Micros).map_err(or_share);
+        return time_us(text).map(Moment::Micros).map_err(or_share);
     };
     let percent: f64 = percent.trim().parse().map_err(|_| SHARE)?;
     if (0.0..=100.0).contains(&percent) {
@@ -64,16 +56,15 @@ mod tests {
             ("2min", 120_000_000),
             ("1h", 3_600_000_000),
             ("0s", 0),
+            ("5", 5_000_000),
         ] {
-            assert_eq!((duration_us(text), moment(text)), (Ok(us), Ok(Moment::Micros(us))), "{text}");
+            assert_eq!((time_us(text), moment(text)), (Ok(us), Ok(Moment::Micros(us))), "{text}");
         }
-        for text in
-            ["", "5", "s", "-1s", "1e30h", "nans", "infs", "1.5 parsecs", "10%%", "101%", "-1%", "nan%"]
-        {
+        for text in ["", "s", "-1s", "1e30h", "nans", "infs", "1.5 parsecs", "10%%", "101%", "-1%", "nan%"] {
             assert!(moment(text).is_err(), "{text}");
         }
         assert_eq!(moment("12.5%"), Ok(Moment::Share(125_000)));
         assert_eq!(moment("100%"), Ok(Moment::Share(1_000_000)));
-        assert!(duration_us("10%").is_err());
+        assert!(time_us("10%").is_err());
     }
 }

@@ -24,7 +24,6 @@ use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Judges a suite, or stores its metrics as baselines.
 pub(crate) fn run(check: &Check) -> Result<u8, Failure> {
@@ -49,7 +48,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
         suite_words: check.suite.as_ref().map(|suite| shell_word(&suite.to_string_lossy())),
         runs: check.measuring.runs.map(u32::from),
         warmups: check.measuring.warmups,
-        timeout: check.measuring.timeout_s.map(|seconds| Duration::from_secs(u32::from(seconds).into())),
+        timeout: check.measuring.timeout,
         ignore_environment: check.baselines.ignore_environment,
         thresholds: thresholds(check, suite)?,
         benchmark_limits: benchmark_limits(check, suite)?,

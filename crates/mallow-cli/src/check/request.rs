@@ -5,6 +5,7 @@ use mallow_collect::CommandLines;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The default number of stacks per test.
 const LIMIT: usize = 10;
@@ -51,7 +52,7 @@ pub(crate) struct Measuring {
     pub(crate) runs: Option<NonZeroU32>,
     pub(crate) warmups: Option<u32>,
     pub(crate) jobs: Option<NonZeroU32>,
-    pub(crate) timeout_s: Option<NonZeroU32>,
+    pub(crate) timeout: Option<Duration>,
     pub(crate) python_objects: bool,
     pub(crate) command_lines: CommandLines,
 }
@@ -113,7 +114,7 @@ impl From<LowCheck> for Check {
                 runs: low.tests.runs,
                 warmups: low.tests.warmup,
                 jobs: low.tests.jobs,
-                timeout_s: low.tests.timeout,
+                timeout: low.tests.timeout,
                 python_objects: low.tests.python_objects,
                 command_lines: low.tests.arguments.command_lines(),
             },
@@ -203,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_flag_has_its_meaning() {
-        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 30 --python-objects --no-arguments --baselines base --baseline main --thresholds t.json \
+        let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 1.5s --python-objects --no-arguments --baselines base --baseline main --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --ignore-environment --allow-improvement --ci --format nio \
                     --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
@@ -214,7 +215,7 @@ mod tests {
                 runs: NonZeroU32::new(20),
                 warmups: Some(0),
                 jobs: NonZeroU32::new(2),
-                timeout_s: NonZeroU32::new(30),
+                timeout: Some(Duration::from_millis(1500)),
                 python_objects: true,
                 command_lines: CommandLines::ProgramsAlone,
             },
@@ -280,6 +281,8 @@ mod tests {
             "--runs 0",
             "--jobs 0",
             "--timeout 0",
+            "--timeout 0s",
+            "--timeout soon",
             "--json --format nio",
             "--format xml",
             "--shell a --only b",

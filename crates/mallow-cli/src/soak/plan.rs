@@ -164,7 +164,8 @@ impl PlanContext<'_> {
             Some(url) => Some(parse_url(url, low.request.allow_remote)?),
             None => None,
         };
-        let asked = targets::asked(low, base, &|| Ok(parse_url(&self.scripts_url()?, low.request.allow_remote)?))?;
+        let asked =
+            targets::asked(low, base, &|| Ok(parse_url(&self.scripts_url()?, low.request.allow_remote)?))?;
         let load = Load {
             endpoint: targets::endpoint(&low.request, &asked.url),
             targets: asked.targets,
@@ -198,7 +199,11 @@ impl PlanContext<'_> {
     /// The script's address is a default, the server may have no page there, and the script counts any response.
     fn accepted(&self) -> Vec<RangeInclusive<u16>> {
         let given = &self.low.request.accept;
-        if given.is_empty() && self.is_script && self.names_no_page() { vec![400..=499] } else { given.clone() }
+        if given.is_empty() && self.is_script && self.names_no_page() {
+            vec![400..=499]
+        } else {
+            given.clone()
+        }
     }
 
     fn names_no_page(&self) -> bool {

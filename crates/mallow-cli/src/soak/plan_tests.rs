@@ -56,7 +56,8 @@ fn variables_are_not_read_unasked_and_no_server_is_guessed() {
     let variables = [("HOST", "localhost"), ("PORT", "8080"), ("DURATION", "soon"), ("WORKERS", "7")];
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("access.log");
-    std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n").unwrap();
+    std::fs::write(&log, "127.0.0.1 - - [10/Oct/2000:13:55:36 -0700] \"GET /p HTTP/1.0\" 200 2326\n")
+        .unwrap();
     let env = folder.path().join("test.env");
     std::fs::write(&env, "HOST=localhost\nPORT=8080\n").unwrap();
     let (log, env) = (log.to_str().unwrap(), env.to_str().unwrap());
@@ -240,7 +241,9 @@ fn flags_say_how_tls_is_spoken() {
 
 #[test]
 fn the_time_that_there_is_holds_the_idle_server_twice_and_the_load() {
-    let idle = |words: &[&str]| planned(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).map(|plan| plan.options.idle);
+    let idle = |words: &[&str]| {
+        planned(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).map(|plan| plan.options.idle)
+    };
     assert_eq!(idle(&["--max-time", "1min"]), Ok(Duration::from_secs(2)));
     assert_eq!(idle(&["--max-time", "2s"]), Ok(Duration::from_millis(250)));
     assert_eq!(idle(&["--max-time", "2s", "--idle", "900ms"]), Ok(Duration::from_millis(900)));
@@ -263,7 +266,9 @@ fn limits_are_rules() {
 
 #[test]
 fn a_sensitivity_lies_above_the_threshold() {
-    let wanted = |words: &[&str]| options(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).rules.sensitivity_per_request;
+    let wanted = |words: &[&str]| {
+        options(&[words, &["--exec", "true", "--", "s"]].concat(), &[]).rules.sensitivity_per_request
+    };
     assert_eq!((wanted(&[]), wanted(&["--sensitivity", "16B/req"])), (None, Some(16.0)));
     assert_eq!(wanted(&["--sensitivity", "2B/req", "--threshold", "1B/req"]), Some(2.0));
     let sentence = planned(&["--exec", "true", "--sensitivity", "2B/req", "--", "s"], &[]).unwrap_err();

@@ -1,7 +1,7 @@
 //! The variables of the script that this command is derived from, "Warp Memory leak test": HOST, PORT, DURATION,
 //! WORKERS, TRIES, with its meanings and its defaults.
 
-use crate::args::duration;
+use crate::args::time;
 use mallow_query::Failure;
 pub(crate) use mallow_text::soak::warp::Settings as Script;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) fn of(variable: impl Fn(&str) -> Option<String>) -> Result<Script, Fa
     };
     let duration = match set("DURATION") {
         None => Duration::from_secs(3),
-        Some(value) => duration(&value).ok().filter(|duration| !duration.is_zero()).ok_or_else(|| {
+        Some(value) => time(&value).ok().filter(|duration| !duration.is_zero()).ok_or_else(|| {
             Failure::new(format!("the variable DURATION is `{value}`; a time such as 3s was expected."))
         })?,
     };

@@ -7,7 +7,7 @@
 //!         | "+" NUMBER [UNIT]     more than N above before
 //!         | NUMBER [UNIT]         more than N after, whatever it was before
 //! NUMBER  = digits ["." digits]
-//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB" | …  for bytes,  "ns" | "us" | "ms" | "s"  for times
+//! UNIT    = "k" | "M" | "G"  for counts,  "B" | "KiB" | "MiB" | "GiB" | …  for bytes,  "ns" | "us" | "ms" | "s" | "min" | …  for times
 //! ```
 //!
 //! Everything is compared in whole numbers, never in floating point: a limit that is met exactly holds.
@@ -144,18 +144,17 @@ fn unit_of(unit: &str, kind: Kind, counted_in: Unit) -> Result<u64, String> {
     let times = match (unit, counted_in) {
         ("", _) => return Ok(1),
         _ if kind == Kind::Percent => return Err("is not a number".to_owned()),
-        // A `k` alone is a thousand of counts, so no one needs to guess what it is of bytes.
-        (_, Unit::Bytes) if unit.ends_with('B') => quantity::byte_unit(unit),
-        ("k", Unit::Count) | ("us", Unit::Nanoseconds) => Some(1_000),
-        ("M", Unit::Count) | ("ms", Unit::Nanoseconds) => Some(1_000_000),
-        ("G", Unit::Count) | ("s", Unit::Nanoseconds) => Some(1_000_000_000),
-        ("ns", Unit::Nanoseconds) => Some(1),
+        (_, Unit::Bytes) => quantity::byte_unit(unit),
+        (_, Unit::Nanoseconds) => quantity::time_unit_ns(unit),
+        ("k", Unit::Count) => Some(1_000),
+        ("M", Unit::Count) => Some(1_000_000),
+        ("G", Unit::Count) => Some(1_000_000_000),
         _ => None,
     };
     let units = match counted_in {
         Unit::Bytes => "B, KiB, MiB or GiB",
         Unit::Count => "k, M or G",
-        Unit::Nanoseconds => "ns, us, ms or s",
+        Unit::Nanoseconds => "ns, us, ms, s, min or h",
     };
     times.ok_or_else(|| format!("has an unknown unit; use {units}"))
 }
@@ -203,6 +202,7 @@ mod tests {
             ("allocations > +10", 1000, 1010, 1011),
             ("allocations>+1k", 0, 1000, 1001),
             ("bytes>+1.5KiB", 100, 1636, 1637),
+            ("bytes>+1.5K", 100, 1636, 1637),
             ("leaked>0", 5, 0, 1),
             ("peak>2 MiB", 0, 2 << 20, (2 << 20) + 1),
             ("temporary>+0%", 7, 7, 8),
@@ -254,7 +254,7 @@ mod tests {
             ("bytes>+", "`` in `bytes>+` is not a number of at most 18 digits"),
             ("bytes>-1", "`-1` in `bytes>-1` is not a number of at most 18 digits"),
             ("bytes>1.", "`1.` in `bytes>1.` is not a number of at most 18 digits"),
-            ("bytes>+1k", "`1k` in `bytes>+1k` has an unknown unit; use B, KiB, MiB or GiB"),
+            ("bytes>+1Kb", "`1Kb` in `bytes>+1Kb` has an unknown unit; use B, KiB, MiB or GiB"),
             ("allocations>1KiB", "`1KiB` in `allocations>1KiB` has an unknown unit; use k, M or G"),
             ("bytes>+1k%", "`1k` in `bytes>+1k%` is not a number"),
             ("bytes>=1", "`=1` in `bytes>=1` is not a number of at most 18 digits"),

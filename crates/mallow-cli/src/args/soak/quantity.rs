@@ -1,27 +1,10 @@
-//! Times, sizes and signals as people type them.
+//! Growth, statuses, rates and signals as they are typed for `mallow soak`.
 
 use mallow_base::quantity;
 use std::ops::RangeInclusive;
-use std::time::Duration;
 
-const DURATION: &str = "a time such as 3s, 500ms, 1m30s or 8h was expected";
-const SIZE: &str = "a size such as 64MiB, 1.5GiB or 512KB was expected";
 const STATUS: &str = "a status from 400 to 599, or 4xx or 5xx, was expected";
 const PER_REQUEST: &str = "bytes per request such as 4B/req or 1KiB/req were expected";
-
-/// Parses `3s`, `1m30s` as Go writes it, or a number of seconds.
-pub(crate) fn duration(text: &str) -> Result<Duration, String> {
-    let bare = || quantity::number(text.trim()).filter(|(_, behind)| behind.is_empty()).map(|(s, _)| s * 1e6);
-    // A hundred years: more is a typo, and more than clocks can represent.
-    let micros = quantity::micros(text).or_else(bare).filter(|us| (0.0..=3.2e15).contains(us));
-    micros.map(|us| Duration::from_secs_f64(us / 1e6)).ok_or_else(|| DURATION.into())
-}
-
-/// Parses `64MiB`, `64MB`, `64M`, or bytes.
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let size = quantity::bytes(text).filter(|size| *size < 1.8e19);
-    size.map(|size| size as u64).ok_or_else(|| SIZE.into())
-}
 
 /// Parses `4B/req`; the unit may be left out.
 pub(super) fn per_request(text: &str) -> Result<f64, String> {
@@ -62,36 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_the_script_and_of_go() {
-        for (text, milliseconds) in [
-            ("3s", 3000),
-            ("3", 3000),
-            ("500ms", 500),
-            ("1.5m", 90_000),
-            ("1m30s", 90_000),
-            ("8h", 28_800_000),
-            ("2d", 172_800_000),
-            ("10min", 600_000),
-            (" 0.25s ", 250),
-            ("0s", 0),
-        ] {
-            assert_eq!(duration(text), Ok(Duration::from_millis(milliseconds)), "{text}");
-        }
-        for text in ["", "s", "-1s", "1 parsec", "1h30", "1.2.3s", "99999999999h", "infs", "nan"] {
-            assert!(duration(text).is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn sizes_have_units() {
-        for (text, size) in
-            [("64MiB", 64 << 20), ("512KB", 512_000), ("1.5GiB", 3 << 29), ("7", 7), ("2 M", 2 << 20)]
-        {
-            assert_eq!(bytes(text), Ok(size), "{text}");
-        }
-        for text in ["", "MiB", "64Mb", "-1", "1e9", "99999999999TiB"] {
-            assert!(bytes(text).is_err(), "{text}");
-        }
+    fn growth_is_a_size_for_each_request() {
         assert_eq!(per_request("4B/req"), Ok(4.0));
         assert_eq!(per_request("0.5 KiB/request"), Ok(512.0));
         assert_eq!(per_request("16"), Ok(16.0));

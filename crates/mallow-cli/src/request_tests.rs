@@ -140,6 +140,8 @@ fn words_from_before_mean_what_the_one_word_means() {
         ("stat --json ls", "stat -f json ls"),
         #[cfg(feature = "soak")]
         ("soak --limit 3 ./server", "soak --top 3 ./server"),
+        #[cfg(feature = "soak")]
+        ("soak --fail-on retention,threads ./server", "soak --deny retention,threads ./server"),
     ] {
         assert_eq!(request(old), request(new));
         assert!(request(new).is_ok(), "{new}");
@@ -170,6 +172,9 @@ fn help_has_one_word_for_one_idea() {
         {
             assert!(is_hyperfines || !help.contains(old), "{}: {old}", command.get_name());
         }
+        // A limit on a metric; what soak denies are verdicts.
+        let has_limits = ["diff", "bench"].contains(&command.get_name());
+        assert!(has_limits || !help.contains("--fail-on"), "{}", command.get_name());
         command.get_subcommands_mut().for_each(of_each);
     }
     of_each(&mut LowArgs::command());

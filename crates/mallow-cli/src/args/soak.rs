@@ -226,8 +226,8 @@ pub(crate) struct LowGrowth {
     /// The server's memory limit, to say when it is reached (that of its cgroup, or of the machine)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) memory_limit: Option<u64>,
-    /// Fail on these verdicts too
-    #[arg(long, value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]
+    /// Fail on these verdicts and findings too
+    #[arg(long = "deny", alias = "fail-on", value_name = "WORD,…", value_delimiter = ',', ignore_case = true, value_parser = one_of(&FailOn::ALL, FailOn::word, |_| ""))]
     pub(crate) fail_on: Vec<FailOn>,
     /// Compare with an earlier soak, a file that --json printed; fails if this one is worse
     #[arg(long, value_name = "FILE", conflicts_with = "against")]

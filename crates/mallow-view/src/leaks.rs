@@ -1,11 +1,11 @@
 //! What the trend of a site's live memory says about what it leaked.
 
+use crate::dense::Dense;
 use crate::looks::{Appearance, Appearances};
 use crate::sites::Wanted;
 use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::analysis::{Findings, Trend, TrendSite, Verdict};
-use mallow_profile::{Measure, ProcessIndex, Profile, SiteTotals, StackId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use mallow_profile::{Site, Measure, ProcessIndex, Profile, StackId};
 
 /// A site that leaked, or would have leaked if the program had been killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct LeakMetrics {
 /// Verdicts on the sites of a recording.
 #[derive(Clone, Debug, Default)]
 pub struct Leaks {
-    by_stack: FxHashMap<Option<StackId>, Verdict>,
+    by_stack: Dense<Option<Verdict>>,
     /// Sites that leaked, most bytes first.
     pub leaked: Vec<PlaceRow<LeakMetrics>>,
     /// Sites that grew steadily and were freed only in the last 2 % of the run, most bytes first. They leaked nothing.
@@ -44,42 +44,50 @@ impl Leaks {
         shown: FrameVisibility,
         filter: &Filter,
     ) -> Leaks {
-        let mut looks = Appearances::of(&profile.stacks, shown);
+        let mut looks = Appearances::of_all(&profile.stacks, shown);
         let wanted = Wanted::of(&profile.stacks, filter);
         let mut leaks = Gathered::default();
-        let leaked: FxHashMap<(ProcessIndex, Option<StackId>), &SiteTotals> = profile
-            .sites
-            .iter()
-            .filter(|site| Measure::Leaked.concerns(&site.totals))
-            .map(|site| ((site.process, site.stack), &site.totals))
-            .collect();
-        for (&index, findings) in processes.iter().zip(findings) {
-            let process = &profile.processes[index.0 as usize];
-            let run = Trend::slices(process.started_us, process.ended_us);
-            let leaked_at = |site: &TrendSite| leaked.get(&(index, site.stack)).copied();
-            // Which rows are worth a trend: most sites free what they allocate long before the end.
-            let worth = findings.trends.iter().filter(|site| leaked_at(site).is_some() || was_held(site));
-            let candidates: FxHashSet<Appearance> = worth.map(|site| looks.of_stack(site.stack).0).collect();
+        let leaking = |site: &&Site| Measure::Leaked.concerns(&site.totals);
+        let mut sites: Vec<&Site> = profile.sites.iter().filter(leaking).collect();
+        sites.sort_by_key(|site| site.process);
+        let mut leaked: Dense<(u64, u64)> = Dense::default();
+        // By appearance the last process, counted from 1, that has a row which is worth a trend.
+        let mut candidates: Dense<u32> = Dense::default();
+        for ((&index, findings), turn) in processes.iter().zip(findings).zip(1..) {
+            let own = sites_of(&sites, index);
+            for site in own {
+                *leaked.at(number_of(site.stack)) = (site.totals.leaked_bytes, site.totals.leaked_blocks);
+            }
+            // Most sites free what they allocate long before the end.
+            for site in &findings.trends {
+                if leaked.get(number_of(site.stack)) != (0, 0) || was_held(site) {
+                    *candidates.at(looks.of_stack(site.stack).0) = turn;
+                }
+            }
             let mut judged: Vec<(Appearance, &TrendSite)> = Vec::new();
             for site in findings.trends.iter().filter(|site| wanted.includes(site.stack)) {
                 let (look, folded) = looks.of_stack(site.stack);
-                if candidates.contains(&look) {
+                if candidates.get(look) == turn {
                     judged.push((look, site));
                     leaks.meet(look, site.stack, folded);
                 }
             }
             // A trend has a hundred slices: one row after the other is judged, as there may be half a million.
             judged.sort_by_key(|(look, _)| *look);
-            let mut trend = Trend::new(run);
+            let process = &profile.processes[index.0 as usize];
+            let mut trend = Trend::new(Trend::slices(process.started_us, process.ended_us));
             for row in judged.chunk_by(|(one, _), (other, _)| one == other) {
                 trend.clear();
                 let mut sum = (0_u64, 0_u64);
                 for (_, site) in row {
                     trend.add(site);
-                    let own = leaked_at(site).map_or((0, 0), |own| (own.leaked_bytes, own.leaked_blocks));
+                    let own = leaked.get(number_of(site.stack));
                     sum = (sum.0.saturating_add(own.0), sum.1.saturating_add(own.1));
                 }
                 leaks.judge(row[0].0, &trend, sum);
+            }
+            for site in own {
+                *leaked.at(number_of(site.stack)) = (0, 0);
             }
         }
         leaks.finish()
@@ -87,8 +95,19 @@ impl Leaks {
 
     /// The verdict on the site that a leaked stack is part of.
     pub fn conclusion(&self, stack: Option<StackId>) -> Option<Verdict> {
-        self.by_stack.get(&stack).copied()
+        self.by_stack.get(number_of(stack))
     }
+}
+
+fn number_of(stack: Option<StackId>) -> Option<u32> {
+    stack.map(|stack| stack.0)
+}
+
+/// The sites of a process; they are sorted by it.
+fn sites_of<'s, 'p>(sites: &'s [&'p Site], process: ProcessIndex) -> &'s [&'p Site] {
+    let begin = sites.partition_point(|site| site.process < process);
+    let end = sites.partition_point(|site| site.process <= process);
+    &sites[begin..end]
 }
 
 /// Returns whether nothing was freed before the end, and then something: a site that may have grown until then.
@@ -99,25 +118,28 @@ fn was_held(site: &TrendSite) -> bool {
 /// Rows in the making.
 #[derive(Default)]
 struct Gathered {
-    by_look: FxHashMap<Appearance, usize>,
+    /// By appearance, counted from 1.
+    row_of_look: Dense<u32>,
     rows: Vec<PlaceRow<LeakMetrics>>,
     /// What the deciding process leaked, and whether the row grew until it was freed; by row.
     deciding: Vec<((u64, u64), bool)>,
-    row_of_stack: FxHashMap<Option<StackId>, usize>,
+    /// Counted from 1.
+    row_of_stack: Dense<u32>,
 }
 
 impl Gathered {
     fn meet(&mut self, look: Appearance, stack: Option<StackId>, folded: usize) {
-        let row = *self.by_look.entry(look).or_insert_with(|| {
+        let row = self.row_of_look.at(look);
+        if *row == 0 {
             self.rows.push(PlaceRow { metrics: LeakMetrics::default(), stack, folded });
             self.deciding.push(((0, 0), false));
-            self.rows.len() - 1
-        });
-        self.row_of_stack.insert(stack, row);
+            *row = self.rows.len() as u32;
+        }
+        *self.row_of_stack.at(number_of(stack)) = *row;
     }
 
     fn judge(&mut self, look: Appearance, trend: &Trend, leaked: (u64, u64)) {
-        let row = self.by_look[&look];
+        let row = self.row_of_look.get(look) as usize - 1;
         let (metrics, deciding) = (&mut self.rows[row].metrics, &mut self.deciding[row]);
         let counts = trend.counts();
         metrics.first_us = match metrics.verdict {
@@ -135,13 +157,11 @@ impl Gathered {
     }
 
     fn finish(self) -> Leaks {
-        let mut leaks = Leaks::default();
-        for (stack, row) in self.row_of_stack {
-            let metrics = &self.rows[row].metrics;
-            if let Some(verdict) = metrics.verdict.filter(|_| metrics.leaked_blocks > 0) {
-                leaks.by_stack.insert(stack, verdict);
-            }
-        }
+        let by_stack = self.row_of_stack.map(|row| {
+            let metrics = &self.rows[(row as usize).checked_sub(1)?].metrics;
+            metrics.verdict.filter(|_| metrics.leaked_blocks > 0)
+        });
+        let mut leaks = Leaks { by_stack, ..Leaks::default() };
         for (row, (_, grew)) in self.rows.into_iter().zip(self.deciding) {
             match row.metrics.leaked_blocks {
                 0 if grew => leaks.freed_at_end.push(row),

@@ -32,6 +32,7 @@ pub mod chains;
 pub mod check;
 mod cpu;
 mod cut;
+mod dense;
 pub mod diff;
 mod drawn;
 mod events;

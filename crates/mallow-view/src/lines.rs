@@ -2,6 +2,8 @@
 
 use crate::{FrameVisibility, plumbing};
 use mallow_base::Frame;
+use rustc_hash::FxHashMap;
+use std::marker::PhantomData;
 
 /// One line of a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,30 +17,63 @@ pub struct Line<'a> {
 /// The lines of a stack, leaf first. Unless everything is to be shown, the outermost frames that only start the program
 /// are left out as long as another one remains.
 pub fn lines<'a>(frames: impl Iterator<Item = &'a Frame>, shown: FrameVisibility) -> Vec<Line<'a>> {
-    let mut lines: Vec<Line<'a>> = Vec::new();
-    for frame in frames {
-        match lines.last_mut() {
-            Some(last) if last.frame.place() == frame.place() => last.times += 1,
-            _ => lines.push(Line { frame, times: 1 }),
-        }
-    }
-    if shown != FrameVisibility::All {
-        cut_start(&mut lines);
-    }
-    lines
+    Lines::default().of(frames, shown)
 }
 
-/// Cuts the outermost lines that only start the program. C's `main` is part of it where it only calls Rust's runtime.
-fn cut_start(lines: &mut Vec<Line<'_>>) {
-    let is_start = |line: &Line<'_>| plumbing::root_rule(line.frame).is_some();
-    while lines.len() > 1 {
-        let last = lines.len() - 1;
-        let rust_main = lines[last].frame.function == "main"
-            && plumbing::root_rule(lines[last - 1].frame).is_some_and(|rule| rule.language == "Rust");
-        if !is_start(&lines[last]) && !rust_main {
-            break;
+/// Makes the lines of many stacks: the same frames start the program on all of them, and are looked up once.
+#[derive(Default)]
+pub(crate) struct Lines<'a> {
+    starts: FxHashMap<*const Frame, Start>,
+    frames: PhantomData<&'a Frame>,
+}
+
+/// Whether a frame only starts the program.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    No,
+    Yes,
+    /// It is part of Rust's runtime.
+    Rust,
+}
+
+impl<'a> Lines<'a> {
+    /// As [`lines`].
+    pub(crate) fn of(
+        &mut self,
+        frames: impl Iterator<Item = &'a Frame>,
+        shown: FrameVisibility,
+    ) -> Vec<Line<'a>> {
+        let mut lines: Vec<Line<'a>> = Vec::new();
+        for frame in frames {
+            match lines.last_mut() {
+                Some(last) if last.frame.place() == frame.place() => last.times += 1,
+                _ => lines.push(Line { frame, times: 1 }),
+            }
         }
-        lines.pop();
+        if shown != FrameVisibility::All {
+            self.cut_start(&mut lines);
+        }
+        lines
+    }
+
+    /// Cuts the outermost lines that only start the program. C's `main` is part of it where it only calls Rust's runtime.
+    fn cut_start(&mut self, lines: &mut Vec<Line<'a>>) {
+        while let [.., caller, outermost] = &lines[..] {
+            let (caller, outermost) = (caller.frame, outermost.frame);
+            let is_rusts_main = outermost.function == "main" && self.start(caller) == Start::Rust;
+            if !is_rusts_main && self.start(outermost) == Start::No {
+                break;
+            }
+            lines.pop();
+        }
+    }
+
+    fn start(&mut self, frame: &'a Frame) -> Start {
+        *self.starts.entry(std::ptr::from_ref(frame)).or_insert_with(|| match plumbing::root_rule(frame) {
+            None => Start::No,
+            Some(rule) if rule.language == "Rust" => Start::Rust,
+            Some(_) => Start::Yes,
+        })
     }
 }
 

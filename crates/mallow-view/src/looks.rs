@@ -3,6 +3,13 @@
 //! Whether a call was inlined is not to be seen, so it makes no difference, and neither does which frames are of one address: a compiler
 //! inlines a function into one caller and not into another. What a stack looks like is found out for those that are asked about, because a
 //! summary asks about few of a large recording's.
+//!
+//! Who asks about all of them has the locations compared first. A location's places, outermost first, mostly neither begin nor continue
+//! those of another location. Where that holds for all locations of a stack, no other stack looks like it, and its number is its own: the first
+//! location can be read in one way only, so another stack that looked the same would have the same first location, and so on inwards.
+//! Half a million stacks then need no map.
+
+mod prefixes;
 
 use crate::FrameVisibility;
 use mallow_base::{Frame, Place};
@@ -35,13 +42,16 @@ pub(crate) struct Appearances<'a> {
     /// For each location: where the numbers of its frames begin in `of_frames`.
     begins: Vec<u32>,
     of_frames: Vec<u32>,
-    /// For each stack node: the number of the whole stack from it outwards.
+    /// For each location whether its places neither begin nor continue another's; empty where locations were not compared.
+    apart: Vec<bool>,
+    /// For each stack node: the number of the whole stack from it outwards. Below the count of nodes it is the node's own.
     numbers: Vec<u32>,
-    /// A stack's number by that of its callers, [`UNKNOWN`] where there is none, and that of its innermost frame's place.
+    /// Other stacks' numbers by that of the callers, [`UNKNOWN`] where there is none, and that of the innermost frame's place.
     by_callers: FxHashMap<(u32, u32), u32>,
 }
 
 impl<'a> Appearances<'a> {
+    /// For who asks about few stacks.
     pub(crate) fn of(stacks: &'a Stacks, shown: FrameVisibility) -> Appearances<'a> {
         Appearances {
             stacks,
@@ -50,9 +60,25 @@ impl<'a> Appearances<'a> {
             places: FxHashMap::default(),
             begins: Vec::new(),
             of_frames: Vec::new(),
+            apart: Vec::new(),
             numbers: Vec::new(),
             by_callers: FxHashMap::default(),
         }
+    }
+
+    /// For who asks about most stacks.
+    pub(crate) fn of_all(stacks: &'a Stacks, shown: FrameVisibility) -> Appearances<'a> {
+        let mut looks = Appearances::of(stacks, shown);
+        looks.begins = vec![UNKNOWN; stacks.locations.len()];
+        for location in 0..stacks.locations.len() {
+            looks.number_frames(location);
+        }
+        let places = |location: usize| {
+            let begin = looks.begins[location] as usize;
+            &looks.of_frames[begin..begin + stacks.locations[location].frames.len()]
+        };
+        looks.apart = prefixes::apart(stacks.locations.len(), places);
+        looks
     }
 
     /// Passes over what is hidden on the leaf side. The outermost frame stays, whatever it is.
@@ -111,7 +137,6 @@ impl<'a> Appearances<'a> {
     fn number(&mut self, stack: Option<StackId>) -> u32 {
         let stacks = self.stacks;
         self.numbers.resize(stacks.nodes.len(), UNKNOWN);
-        self.begins.resize(stacks.locations.len(), UNKNOWN);
         let (mut chain, mut at) = (Vec::new(), stack);
         let mut number = loop {
             match at {
@@ -124,7 +149,12 @@ impl<'a> Appearances<'a> {
             }
         };
         for id in chain.into_iter().rev() {
-            number = self.inside(number, stacks.node(id).location.0 as usize, 0);
+            let location = stacks.node(id).location.0 as usize;
+            let callers_are_apart = number == UNKNOWN || (number as usize) < stacks.nodes.len();
+            number = match self.apart.get(location) {
+                Some(true) if callers_are_apart => id.0,
+                _ => self.inside(number, location, 0),
+            };
             self.numbers[id.0 as usize] = number;
         }
         number
@@ -132,20 +162,31 @@ impl<'a> Appearances<'a> {
 
     /// The number of what is called at a location, without as many of its innermost frames as are to be skipped.
     fn inside(&mut self, callers: u32, location: usize, skip: usize) -> u32 {
-        let frames = &self.stacks.locations[location].frames;
-        if self.begins[location] == UNKNOWN {
-            self.begins[location] = self.of_frames.len() as u32;
-            for frame in frames {
-                let next = self.places.len() as u32;
-                self.of_frames.push(*self.places.entry(frame.place()).or_insert(next));
-            }
-        }
+        self.number_frames(location);
         let begin = self.begins[location] as usize;
+        let end = begin + self.stacks.locations[location].frames.len();
         let mut number = callers;
-        for place in self.of_frames[begin + skip..begin + frames.len()].iter().rev() {
-            let next = self.by_callers.len() as u32;
+        for place in self.of_frames[begin + skip..end].iter().rev() {
+            let next = (self.stacks.nodes.len() + self.by_callers.len()) as u32;
             number = *self.by_callers.entry((number, *place)).or_insert(next);
         }
         number
     }
+
+    /// Numbers the places of a location's frames.
+    fn number_frames(&mut self, location: usize) {
+        self.begins.resize(self.stacks.locations.len(), UNKNOWN);
+        if self.begins[location] != UNKNOWN {
+            return;
+        }
+        self.begins[location] = self.of_frames.len() as u32;
+        for frame in &self.stacks.locations[location].frames {
+            let next = self.places.len() as u32;
+            self.of_frames.push(*self.places.entry(frame.place()).or_insert(next));
+        }
+    }
 }
+
+#[cfg(test)]
+#[path = "looks_tests.rs"]
+mod tests;

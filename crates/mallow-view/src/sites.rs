@@ -197,7 +197,7 @@ fn rows<'s, W: Weights + 's>(
     groups: usize,
     sites: impl Iterator<Item = (usize, &'s Site<W>)>,
 ) -> Vec<Vec<SiteRow<W>>> {
-    let mut looks = Appearances::of(stacks, shown);
+    let mut looks = Appearances::of_all(stacks, shown);
     let wanted = Wanted::of(stacks, filter);
     let mut rows: Vec<Vec<SiteRow<W>>> = vec![Vec::new(); groups];
     // Small keys, because there may be half a million sites.

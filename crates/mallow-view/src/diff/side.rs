@@ -2,7 +2,8 @@
 
 use super::{DiffOptions, DiffSide};
 use crate::sites::Wanted;
-use crate::{Filter, Sites, lines};
+use crate::lines::Lines;
+use crate::{Filter, Sites};
 use mallow_base::Frame;
 use mallow_stacks::{DiffSites, Metric, Module, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -41,11 +42,11 @@ impl<'a, W: Weights> Side<'a, W> {
             stacks: Vec::with_capacity(count),
             wanted: Vec::with_capacity(count),
         };
-        let mut known = FxHashMap::default();
+        let (mut known, mut lines) = (FxHashMap::default(), Lines::default());
         let mut told = W::default();
         for (group, sites) in rows.into_iter().enumerate() {
             for row in &sites.rows {
-                let frames = lines(sites.frames(row), options.shown);
+                let frames = lines.of(sites.frames(row), options.shown);
                 told.add(&row.totals);
                 side.add(&mut known, frames.iter().take(depth).map(|line| line.frame));
                 side.totals.push(row.totals);

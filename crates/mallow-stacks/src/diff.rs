@@ -6,7 +6,7 @@
 //! both sides stands in exactly one [`DiffEntry`], so sums over entries are always the totals of both sides.
 //!
 //! In the order of reading: [`name`] and [`place`] make names that two builds have in common, [`node`]
-//! numbers them, [`rounds`] is the order of the rounds, [`lines`] pairs the calls of one function, [`group`]
+//! and [`sequences`] number them, [`rounds`] is the order of the rounds, [`lines`] pairs the calls of one function, [`group`]
 //! those that are only roughly the same, [`rename`] finds renamed functions, [`similar`] is the last round,
 //! and [`split`] puts together what was split.
 
@@ -18,6 +18,7 @@ mod node;
 mod place;
 mod rename;
 mod rounds;
+mod sequences;
 mod similar;
 mod spelling;
 mod split;

@@ -5,7 +5,7 @@ use crate::looks::{Appearance, Appearances};
 use crate::sites::Wanted;
 use crate::{Filter, FrameVisibility, PlaceRow};
 use mallow_profile::analysis::{Findings, Trend, TrendSite, Verdict};
-use mallow_profile::{Site, Measure, ProcessIndex, Profile, StackId};
+use mallow_profile::{Measure, ProcessIndex, Profile, Site, StackId};
 
 /// A site that leaked, or would have leaked if the program had been killed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

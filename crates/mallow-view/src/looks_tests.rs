@@ -13,7 +13,9 @@ fn stacks() -> impl Strategy<Value = (Stacks, Vec<Option<StackId>>)> {
         let locations: Vec<_> = locations
             .iter()
             .zip(0..)
-            .map(|(names, at)| builder.location(Address::Anonymous { avma: at }, names.iter().map(frame).collect()))
+            .map(|(names, at)| {
+                builder.location(Address::Anonymous { avma: at }, names.iter().map(frame).collect())
+            })
             .collect();
         let stacks = calls
             .iter()

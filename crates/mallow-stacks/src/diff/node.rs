@@ -2,6 +2,7 @@
 //!
 //! A name is normalised once for each frame of the profile, not once for each stack that it stands on.
 
+use super::sequences::Sequences;
 use super::{DiffSites, MetricOf, SiteIndices, name, place};
 use crate::Metric;
 use mallow_base::Frame;
@@ -27,9 +28,9 @@ pub(super) struct Token {
 /// Sites of one side that are the same to the last line.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// The part of [`Sides::stacks`] that is its.
-    begin: u32,
-    end: u32,
+    /// Its index among [`Sides::stacks`].
+    stack: u32,
+    is_stackless: bool,
     /// Indices into the side's sites.
     pub(super) sites: SiteIndices,
     /// The two metrics by which similarity is judged.
@@ -42,7 +43,7 @@ pub(super) struct Sides {
     pub(super) after: Vec<Node>,
     /// Every frame once, and the stacks of all nodes as indices into them: a stack has tens of frames, a program some thousands.
     tokens: Vec<Token>,
-    stacks: Vec<u32>,
+    stacks: Sequences,
     /// The text of each name.
     pub(super) names: Vec<String>,
 }
@@ -50,7 +51,7 @@ pub(super) struct Sides {
 impl Node {
     /// Returns whether no stack was taken.
     pub(super) fn is_stackless(&self) -> bool {
-        self.begin == self.end
+        self.is_stackless
     }
 }
 
@@ -60,7 +61,7 @@ impl Sides {
         &self,
         node: &Node,
     ) -> impl DoubleEndedIterator<Item = &Token> + ExactSizeIterator + Clone {
-        let stack = &self.stacks[node.begin as usize..node.end as usize];
+        let stack = self.stacks.get(node.stack);
         stack.iter().map(|token| &self.tokens[*token as usize])
     }
 
@@ -74,7 +75,7 @@ impl Sides {
     /// Returns whether the lines of two nodes are the same; the functions are known to be.
     pub(super) fn have_same_lines(&self, one: &Node, other: &Node) -> bool {
         let lines = |node| self.frames(node).map(|frame| (frame.line, frame.is_inlined));
-        lines(one).eq(lines(other))
+        one.stack == other.stack || lines(one).eq(lines(other))
     }
 
     /// Numbers all frames of both sides.
@@ -93,7 +94,7 @@ impl Sides {
             same_modules: same_modules.iter().copied().collect(),
             ids: FxHashMap::default(),
             tokens: Vec::new(),
-            stacks: Vec::new(),
+            stacks: Sequences::default(),
         };
         let before = tokens.nodes(before, |path| files.before(path), metrics);
         let after = tokens.nodes(after, |path| files.after(path), metrics);
@@ -147,7 +148,7 @@ struct Tokens<'a> {
     same_modules: FxHashSet<&'a str>,
     ids: FxHashMap<Token, u32>,
     tokens: Vec<Token>,
-    stacks: Vec<u32>,
+    stacks: Sequences,
 }
 
 impl Tokens<'_> {
@@ -158,36 +159,31 @@ impl Tokens<'_> {
         metrics: [MetricOf<S>; 2],
     ) -> Vec<Node> {
         let mut by_frame: FxHashMap<*const Frame, u32> = FxHashMap::default();
-        let mut by_stack: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+        // Counted from 1.
+        let mut by_stack: Vec<u32> = Vec::new();
         let mut nodes: Vec<Node> = Vec::new();
-        let mut stack = Vec::new();
+        let mut tokens = Vec::new();
         for site in 0..sites.count() {
-            stack.clear();
-            stack.extend(sites.frames(site).map(|frame| {
+            tokens.clear();
+            tokens.extend(sites.frames(site).map(|frame| {
                 let known = by_frame.entry(std::ptr::from_ref(frame));
                 *known.or_insert_with(|| self.id(frame, &file))
             }));
-            let at = match by_stack.get(&stack[..]) {
-                Some(at) => *at as usize,
-                None => {
-                    by_stack.insert(stack[..].into(), nodes.len() as u32);
-                    nodes.push(self.node(&stack));
-                    nodes.len() - 1
-                }
-            };
+            let stack = self.stacks.add(&tokens);
+            by_stack.resize(by_stack.len().max(stack as usize + 1), 0);
+            let node = &mut by_stack[stack as usize];
+            if *node == 0 {
+                let is_stackless = tokens.is_empty();
+                nodes.push(Node { stack, is_stackless, sites: SiteIndices::new(), metrics: [0; 2] });
+                *node = nodes.len() as u32;
+            }
+            let at = *node as usize - 1;
             nodes[at].sites.push(site);
             for (sum, metric) in nodes[at].metrics.iter_mut().zip(metrics) {
                 *sum = sum.saturating_add(metric.of_site(sites.totals(site)));
             }
         }
         nodes
-    }
-
-    /// A node with this stack, and no site yet.
-    fn node(&mut self, stack: &[u32]) -> Node {
-        let begin = self.stacks.len() as u32;
-        self.stacks.extend(stack);
-        Node { begin, end: self.stacks.len() as u32, sites: SiteIndices::new(), metrics: [0; 2] }
     }
 
     /// The number of a frame's token.
@@ -232,15 +228,14 @@ pub(super) type Made = (Vec<Token>, [u64; 2]);
 impl Sides {
     /// Sides of these nodes, each of one site.
     pub(super) fn made(before: &[Made], after: &[Made]) -> Self {
-        let (mut tokens, mut stacks) = (Vec::new(), Vec::new());
+        let (mut tokens, mut stacks) = (Vec::new(), Sequences::default());
         let mut side = |made: &[Made]| -> Vec<Node> {
             let mut node = |(site, (frames, metrics)): (usize, &Made)| {
-                let begin = stacks.len() as u32;
-                stacks.extend((tokens.len() as u32..).take(frames.len()));
+                let numbers: Vec<u32> = (tokens.len() as u32..).take(frames.len()).collect();
                 tokens.extend(frames);
                 Node {
-                    begin,
-                    end: stacks.len() as u32,
+                    stack: stacks.add(&numbers),
+                    is_stackless: frames.is_empty(),
                     sites: SiteIndices::from_slice(&[site]),
                     metrics: *metrics,
                 }

@@ -2,6 +2,7 @@
 
 use super::likeness::Weights;
 use super::node::{NameId, Node, Sides};
+use super::sequences::Sequences;
 use super::state::{Match, Rounds, Side};
 use super::{Level, SiteIndices, group, lines, rename, similar, spelling, split};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -39,12 +40,15 @@ pub(super) fn run(sides: &Sides) -> Outcome {
         renamed: FxHashMap::default(),
         matches: Vec::new(),
     };
-    rounds.by_lines(Level::Lines, |_, node, _| sides.frames(node).map(|frame| frame.place).collect());
+    rounds.by_lines(Level::Lines, |_, node, _, key| key.extend(sides.frames(node).map(|frame| frame.place)));
     let spellings = spelling::find(&rounds, &rounds.shared_names());
     rounds.renamed.extend(spellings);
-    rounds.by_lines(Level::Files, |rounds, node, side| rounds.every_name(node, side));
+    if rounds.open_before.is_empty() && rounds.open_after.is_empty() {
+        return Outcome { matches: rounds.matches, renames: Vec::new(), names: rounds.renamed };
+    }
+    rounds.by_lines(Level::Files, Rounds::every_name);
     let weights = Weights::of(rounds.all_names().iter());
-    rounds.by_group(Level::Inlining, &weights, |rounds, node, side| rounds.physical(node, side));
+    rounds.by_group(Level::Inlining, &weights, Rounds::physical);
     let mut renames = Vec::new();
     for _ in 0..RENAME_ROUNDS_MAX {
         let found = rename::find(&rounds);
@@ -53,11 +57,12 @@ pub(super) fn run(sides: &Sides) -> Outcome {
         }
         rounds.renamed.extend(found.iter().copied());
         renames.extend(found);
-        rounds.by_lines(Level::Renamed, |rounds, node, side| rounds.every_name(node, side));
-        rounds.by_group(Level::Renamed, &weights, |rounds, node, side| rounds.physical(node, side));
+        rounds.by_lines(Level::Renamed, Rounds::every_name);
+        rounds.by_group(Level::Renamed, &weights, Rounds::physical);
     }
     let shared = rounds.shared_names();
-    rounds.by_group(Level::Frames, &weights, |rounds, node, side| rounds.shared(node, side, &shared));
+    rounds
+        .by_group(Level::Frames, &weights, |rounds, node, side, key| rounds.shared(node, side, &shared, key));
     similar::pair(&mut rounds, &weights);
     split::join(&mut rounds, &shared);
     rounds.rest();
@@ -66,7 +71,7 @@ pub(super) fn run(sides: &Sides) -> Outcome {
 
 impl Rounds<'_> {
     /// A round over nodes whose functions are the same: only lines may differ.
-    fn by_lines(&mut self, level: Level, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) {
+    fn by_lines(&mut self, level: Level, key: impl Fn(&Self, &Node, Side, &mut Vec<u32>)) {
         for (before, after) in self.groups(key) {
             for (before, after) in lines::pair(self.sides, &before, &after) {
                 let is_same = level == Level::Lines
@@ -80,7 +85,7 @@ impl Rounds<'_> {
     }
 
     /// A round over nodes that are roughly the same: metrics have a say.
-    fn by_group(&mut self, level: Level, weights: &Weights, key: impl Fn(&Self, &Node, Side) -> Vec<NameId>) {
+    fn by_group(&mut self, level: Level, weights: &Weights, key: impl Fn(&Self, &Node, Side, &mut Vec<u32>)) {
         for (before, after) in self.groups(key) {
             for (before, after) in group::pair(self, weights, &before, &after) {
                 self.matches.push(Match { before, after, level });
@@ -89,14 +94,17 @@ impl Rounds<'_> {
         self.close();
     }
 
-    /// Open nodes of both sides under the same key, in the order of the nodes before. An empty key is no key.
-    fn groups(&self, key: impl Fn(&Self, &Node, Side) -> Vec<u32>) -> Vec<(SiteIndices, SiteIndices)> {
-        let mut by_key: FxHashMap<Box<[u32]>, u32> = FxHashMap::default();
+    /// Open nodes of both sides under the same key, which `key` appends, in the order of the nodes before. An empty key is no key.
+    fn groups(&self, key: impl Fn(&Self, &Node, Side, &mut Vec<u32>)) -> Vec<(SiteIndices, SiteIndices)> {
+        let mut keys = Sequences::default();
         let mut groups: Vec<(SiteIndices, SiteIndices)> = Vec::new();
+        let mut items = Vec::new();
         for &index in &self.open_before {
-            let key = key(self, &self.sides.before[index], Side::Before);
-            if !key.is_empty() || self.sides.before[index].is_stackless() {
-                let at = *by_key.entry(key.into()).or_insert(groups.len() as u32) as usize;
+            let node = &self.sides.before[index];
+            items.clear();
+            key(self, node, Side::Before, &mut items);
+            if !items.is_empty() || node.is_stackless() {
+                let at = keys.add(&items) as usize;
                 if at == groups.len() {
                     groups.push((SiteIndices::new(), SiteIndices::new()));
                 }
@@ -104,12 +112,13 @@ impl Rounds<'_> {
             }
         }
         for &index in &self.open_after {
-            let key = key(self, &self.sides.after[index], Side::After);
-            let is_stackless = self.sides.after[index].is_stackless();
-            if (!key.is_empty() || is_stackless)
-                && let Some(at) = by_key.get(&key[..])
+            let node = &self.sides.after[index];
+            items.clear();
+            key(self, node, Side::After, &mut items);
+            if (!items.is_empty() || node.is_stackless())
+                && let Some(at) = keys.find(&items)
             {
-                groups[*at as usize].1.push(index);
+                groups[at as usize].1.push(index);
             }
         }
         groups.retain(|(_, after)| !after.is_empty());

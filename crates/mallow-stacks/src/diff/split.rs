@@ -54,7 +54,8 @@ pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
     let mut by_key: FxHashMap<Vec<NameId>, Vec<usize>> = FxHashMap::default();
     for (index, found) in rounds.matches.iter().enumerate() {
         if sum(&rounds.sides.before, &found.before) != sum(&rounds.sides.after, &found.after) {
-            let key = rounds.shared(&rounds.sides.before[found.before[0]], Side::Before, shared);
+            let mut key = Vec::new();
+            rounds.shared(&rounds.sides.before[found.before[0]], Side::Before, shared, &mut key);
             by_key.entry(key).or_default().push(index);
         }
     }
@@ -65,7 +66,8 @@ pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
         (std::cmp::Reverse(node(rounds, side, index).metrics), side == Side::After, index)
     });
     for (side, index) in open {
-        let key = rounds.shared(node(rounds, side, index), side, shared);
+        let mut key = Vec::new();
+        rounds.shared(node(rounds, side, index), side, shared, &mut key);
         let candidates = by_key.get(&key).map_or(&[][..], Vec::as_slice);
         let best = candidates
             .iter()

@@ -2,7 +2,7 @@
 
 use super::node::{NameId, Node, Sides};
 use super::{Level, SiteIndices};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Nodes of both sides that are the same.
 #[derive(Clone, Debug)]
@@ -33,13 +33,13 @@ impl SharedNames {
     }
 }
 
-/// Sequences of names, one behind the other.
-pub(super) struct Sequences {
+/// The names of nodes, one node behind the other.
+pub(super) struct AllNames {
     names: Vec<NameId>,
     ends: Vec<usize>,
 }
 
-impl Sequences {
+impl AllNames {
     pub(super) fn iter(&self) -> impl Iterator<Item = &[NameId]> + Clone {
         let begins = std::iter::once(0).chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.names[begin..*end])
@@ -62,17 +62,26 @@ impl Rounds<'_> {
         }
     }
 
-    /// The names of a node as the side after has them.
-    pub(super) fn every_name(&self, node: &Node, side: Side) -> Vec<NameId> {
-        self.sides.frames(node).map(|frame| self.name_after(frame.name, side)).collect()
+    /// Appends the names of a node as the side after has them.
+    pub(super) fn every_name(&self, node: &Node, side: Side, names: &mut Vec<NameId>) {
+        names.extend(self.sides.frames(node).map(|frame| self.name_after(frame.name, side)));
     }
 
-    /// Returns the names on each side.
-    pub(super) fn names_of_sides(&self) -> [FxHashSet<NameId>; 2] {
-        let names = |nodes: &[Node]| {
-            nodes.iter().flat_map(|node| self.sides.frames(node)).map(|frame| frame.name).collect()
-        };
-        [names(&self.sides.before), names(&self.sides.after)]
+    /// Returns the names on each side, in their order.
+    pub(super) fn names_of_sides(&self) -> [Vec<NameId>; 2] {
+        [&self.sides.before, &self.sides.after].map(|nodes| {
+            let has = self.has_names(nodes, |name| name);
+            (0..).zip(has).filter_map(|(name, has)| has.then_some(name)).collect()
+        })
+    }
+
+    /// For each name whether some node has it; with another name for some.
+    fn has_names(&self, nodes: &[Node], named: impl Fn(NameId) -> NameId) -> Vec<bool> {
+        let mut has = vec![false; self.sides.names.len()];
+        for frame in nodes.iter().flat_map(|node| self.sides.frames(node)) {
+            has[named(frame.name) as usize] = true;
+        }
+        has
     }
 
     /// All names of a node, recursion once.
@@ -83,23 +92,26 @@ impl Rounds<'_> {
         names
     }
 
-    /// The names without inlined calls.
-    pub(super) fn physical(&self, node: &Node, side: Side) -> Vec<NameId> {
+    /// Appends the names without inlined calls.
+    pub(super) fn physical(&self, node: &Node, side: Side, names: &mut Vec<NameId>) {
         let physical = self.sides.frames(node).filter(|frame| !frame.is_inlined);
-        physical.map(|frame| self.name_after(frame.name, side)).collect()
+        names.extend(physical.map(|frame| self.name_after(frame.name, side)));
     }
 
-    /// The names that both sides have, recursion once.
-    pub(super) fn shared(&self, node: &Node, side: Side, shared: &SharedNames) -> Vec<NameId> {
-        let mut names = self.names(node, side);
-        names.retain(|name| shared.has(*name));
-        names.dedup();
-        names
+    /// Appends the names that both sides have, recursion once.
+    pub(super) fn shared(&self, node: &Node, side: Side, shared: &SharedNames, names: &mut Vec<NameId>) {
+        let begin = names.len();
+        for frame in self.sides.frames(node) {
+            let name = self.name_after(frame.name, side);
+            if shared.has(name) && names[begin..].last() != Some(&name) {
+                names.push(name);
+            }
+        }
     }
 
     /// The names of all nodes.
-    pub(super) fn all_names(&self) -> Sequences {
-        let mut all = Sequences { names: Vec::new(), ends: Vec::new() };
+    pub(super) fn all_names(&self) -> AllNames {
+        let mut all = AllNames { names: Vec::new(), ends: Vec::new() };
         let before = self.sides.before.iter().map(|node| (node, Side::Before));
         for (node, side) in before.chain(self.sides.after.iter().map(|node| (node, Side::After))) {
             all.names.extend(self.names(node, side));
@@ -110,23 +122,23 @@ impl Rounds<'_> {
 
     /// Returns the names on both sides, renamed ones under their later name.
     pub(super) fn shared_names(&self) -> SharedNames {
-        let names = |nodes: &[Node], side| {
-            let mut has = vec![false; self.sides.names.len()];
-            for frame in nodes.iter().flat_map(|node| self.sides.frames(node)) {
-                has[self.name_after(frame.name, side) as usize] = true;
-            }
-            has
-        };
-        let before = names(&self.sides.before, Side::Before);
-        let after = names(&self.sides.after, Side::After);
+        let before = self.has_names(&self.sides.before, |name| self.name_after(name, Side::Before));
+        let after = self.has_names(&self.sides.after, |name| name);
         SharedNames(before.into_iter().zip(after).map(|(before, after)| before && after).collect())
     }
 
     /// Takes what is matched out of what is open.
     pub(super) fn close(&mut self) {
-        let before: FxHashSet<usize> = self.matches.iter().flat_map(|found| &found.before).copied().collect();
-        let after: FxHashSet<usize> = self.matches.iter().flat_map(|found| &found.after).copied().collect();
-        self.open_before.retain(|index| !before.contains(index));
-        self.open_after.retain(|index| !after.contains(index));
+        let is_open = |nodes: &[Node], part: fn(&Match) -> &SiteIndices| {
+            let mut is_open = vec![true; nodes.len()];
+            for index in self.matches.iter().flat_map(part) {
+                is_open[*index] = false;
+            }
+            is_open
+        };
+        let before = is_open(&self.sides.before, |found| &found.before);
+        let after = is_open(&self.sides.after, |found| &found.after);
+        self.open_before.retain(|index| before[*index]);
+        self.open_after.retain(|index| after[*index]);
     }
 }

@@ -1,11 +1,11 @@
 //! One of the two profiles of a diff: its sites as they are compared.
 
 use super::{DiffOptions, DiffSide};
-use crate::sites::Wanted;
 use crate::lines::Lines;
+use crate::sites::{SiteRow, Wanted};
 use crate::{Filter, Sites};
 use mallow_base::Frame;
-use mallow_stacks::{DiffSites, Metric, Module, StackId, StackProfile, Stacks, Weights};
+use mallow_stacks::{DiffSites, Metric, Module, StackProfile, Stacks, Weights};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
@@ -19,8 +19,8 @@ pub(super) struct Side<'a, W> {
     numbers: Vec<u32>,
     /// Where each ends.
     ends: Vec<u32>,
-    totals: Vec<W>,
-    stacks: Vec<Option<StackId>>,
+    /// Each with the stack that it is shown with.
+    sites: Vec<SiteRow<W>>,
     /// For each site whether the filter wants it.
     wanted: Vec<bool>,
 }
@@ -31,29 +31,33 @@ impl<'a, W: Weights> Side<'a, W> {
         let wanted = Wanted::of(profile.stacks(), &filter);
         // Matching and other sites are rows of their own, even if they look the same.
         let sites = profile.sites().iter().map(|site| (usize::from(wanted.includes(site.stack)), site));
-        let rows = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
+        let groups = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
         let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
-        let count = rows.iter().map(|sites| sites.rows.len()).sum::<usize>() + 1;
         let mut side = Self {
             frames: Vec::new(),
             numbers: Vec::new(),
-            ends: Vec::with_capacity(count),
-            totals: Vec::with_capacity(count),
-            stacks: Vec::with_capacity(count),
-            wanted: Vec::with_capacity(count),
+            ends: Vec::new(),
+            sites: Vec::new(),
+            wanted: Vec::new(),
         };
         let (mut known, mut lines) = (FxHashMap::default(), Lines::default());
         let mut told = W::default();
-        for (group, sites) in rows.into_iter().enumerate() {
+        for (group, mut sites) in groups.into_iter().enumerate() {
+            side.ends.reserve(sites.rows.len() + 1);
             for row in &sites.rows {
                 let frames = lines.of(sites.frames(row), options.shown);
                 told.add(&row.totals);
                 side.add(&mut known, frames.iter().take(depth).map(|line| line.frame));
-                side.totals.push(row.totals);
-                side.stacks.push(row.stack);
-                side.wanted.push(group == 1);
+            }
+            side.wanted.resize(side.ends.len(), group == 1);
+            // Mostly all are in one group, and half a million rows stay where they are.
+            if side.sites.is_empty() {
+                side.sites = sites.rows;
+            } else {
+                side.sites.append(&mut sites.rows);
             }
         }
+        side.numbers.shrink_to_fit();
         side.add_rest(profile.beyond(&told), options);
         side
     }
@@ -74,8 +78,7 @@ impl<'a, W: Weights> Side<'a, W> {
     fn add_rest(&mut self, rest: W, options: &DiffOptions<W::Metric>) {
         if W::Metric::ALL.iter().any(|metric| metric.of_site(&rest) > 0) {
             self.ends.push(self.numbers.len() as u32);
-            self.totals.push(rest);
-            self.stacks.push(None);
+            self.sites.push(SiteRow { totals: rest, stack: None, folded: 0 });
             self.wanted.push(options.filter.is_none());
         }
     }
@@ -88,7 +91,7 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// The metric of all sites.
     pub(super) fn total(&self, measure: W::Metric) -> u64 {
-        self.totals.iter().map(|totals| measure.of_site(totals)).fold(0, u64::saturating_add)
+        self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
     }
 
     /// Returns whether the filter wants one of the sites.
@@ -98,12 +101,12 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// Some sites as part of a row; none if there are none.
     pub(super) fn part(&self, sites: &[usize], totals: W, by: W::Metric) -> Option<DiffSide<'a, W>> {
-        let metric = |site: &usize| by.of_site(&self.totals[*site]);
+        let metric = |site: &usize| by.of_site(&self.sites[*site].totals);
         let heaviest = *sites.iter().max_by_key(|site| (metric(site), std::cmp::Reverse(**site)))?;
         Some(DiffSide {
             totals,
             stacks: sites.len(),
-            stack: self.stacks[heaviest],
+            stack: self.sites[heaviest].stack,
             frames: self.frames_of(heaviest).collect(),
         })
     }
@@ -113,7 +116,7 @@ impl<W: Weights> DiffSites for Side<'_, W> {
     type Weights = W;
 
     fn count(&self) -> usize {
-        self.totals.len()
+        self.sites.len()
     }
 
     fn frames(&self, site: usize) -> impl Iterator<Item = &Frame> {
@@ -121,7 +124,7 @@ impl<W: Weights> DiffSites for Side<'_, W> {
     }
 
     fn totals(&self, site: usize) -> &W {
-        &self.totals[site]
+        &self.sites[site].totals
     }
 }
 

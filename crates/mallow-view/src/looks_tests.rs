@@ -1,3 +1,5 @@
+//! Appearances are compared with the visible frames themselves.
+
 use super::*;
 use mallow_stacks::{Address, StacksBuilder};
 use proptest::prelude::*;

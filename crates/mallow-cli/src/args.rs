@@ -121,6 +121,25 @@ pub(crate) struct LowArgs {
     pub(crate) command: LowCommand,
 }
 
+impl LowCommand {
+    /// Returns whether a command that reads files writes a document for programs.
+    pub(crate) fn is_json(&self) -> bool {
+        match self {
+            LowCommand::Report(low) => low.form.form() != ReportForm::Text,
+            LowCommand::Diff(low) => low.form.is_json(),
+            LowCommand::Heap(low) => match &low.command {
+                None => low.report.form() == HeapForm::Json,
+                Some(LowHeapCommand::Diff(low)) => low.form.is_json(),
+                Some(LowHeapCommand::Growth(low)) => low.form.is_json(),
+                Some(LowHeapCommand::Explain(low)) => low.form.is_json(),
+                Some(LowHeapCommand::Check(low)) => low.form.is_json(),
+                Some(LowHeapCommand::Capture(_)) => false,
+            },
+            _ => false,
+        }
+    }
+}
+
 impl LowArgs {
     /// Returns all commands, with the first page of help.
     pub(crate) fn whole() -> Command {

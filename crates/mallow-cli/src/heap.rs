@@ -7,7 +7,7 @@ use crate::args::{
     HeapForm, LowForm, LowHeap, LowHeapCheck, LowHeapCommand, LowHeapDiff, LowHeapExplain, LowHeapGrowth,
     LowHeapReport, TextOrJson,
 };
-use crate::busy::busy;
+use crate::busy;
 use crate::destination::Destination;
 use crate::refusal::Refusal;
 use crate::{exit_code, output};
@@ -183,7 +183,7 @@ fn names<'a>(files: impl IntoIterator<Item = &'a PathBuf>) -> Vec<String> {
 }
 
 fn open(path: &Path) -> Result<HeapFile, Failure> {
-    let reading = busy(format!("reading {}", path.display()));
+    let reading = busy::reading(path);
     let heap = HeapFile::open(path)?;
     drop(reading);
     warn(path, heap.objects().warnings());

@@ -1,7 +1,7 @@
 //! `mallow import`: converts another tool's profile into a trace, or explains an allocator's statistics.
 
 use crate::args::LowImport;
-use crate::busy::busy;
+use crate::busy;
 use crate::destination::Destination;
 use crate::{exit_code, output};
 use mallow_formats::{Document, Format, Kind};
@@ -19,7 +19,7 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
     if let kind @ (Kind::GcLog | Kind::Snapshot) = format.kind() {
         return Err(Failure::new(format!("{file} is a {format}; see it with {} {file}.", kind.command())));
     }
-    let reading = busy(format!("reading {file}"));
+    let reading = busy::reading(&import.file);
     let opened = mallow_formats::open(&import.file).map_err(refused)?;
     drop(reading);
     match opened {

@@ -88,6 +88,7 @@ fn run_words(words: &[OsString]) -> ExitCode {
     if args.quiet {
         output::be_quiet();
     }
+    busy::heed(&args.command);
     if args.no_pager {
         pager::turn_off();
     }

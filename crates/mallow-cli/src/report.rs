@@ -6,6 +6,7 @@ mod request;
 pub(crate) use request::ReportCommand;
 
 use crate::args::ReportForm;
+use crate::busy::busy;
 use crate::destination::Destination;
 use crate::{exit_code, opening, output};
 use mallow_base::grouped;
@@ -38,8 +39,10 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
         )));
     }
     let mut file = file;
+    let analysing = busy(format!("analysing {}", request.file.display()));
     file.keep_part(&request.part)?;
     let report = Report::of(request, *file)?;
+    drop(analysing);
     if let Some(wanted) = &command.cpu.annotate {
         return annotate(&report, wanted, &command.output);
     }
@@ -76,6 +79,7 @@ fn annotate(report: &Report<'_>, wanted: &str, output: &Destination) -> Result<u
 
 fn text(request: &ReportRequest, report: &Report<'_>, style: Style) -> Result<String, Failure> {
     if request.events.is_asked() {
+        let _analysing = busy(format!("analysing {}", request.file.display()));
         let rows = report.events(style.width.saturating_sub(events::GUTTER))?;
         return Ok(events::text(&rows, report.sites(), style));
     }

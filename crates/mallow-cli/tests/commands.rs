@@ -406,6 +406,26 @@ fn on_a_terminal(folder: &Path, line: &str) -> String {
     stdout(&output).replace('\r', "")
 }
 
+/// The wait is the input's: it comes after a second, and the line after half of one.
+#[test]
+fn long_reading_is_told_on_a_terminal_and_to_nobody_else() {
+    let folder = folder();
+    let told = |flags: &str, behind: &str| {
+        let mallow = env!("CARGO_BIN_EXE_mallow");
+        on_a_terminal(folder.path(), &format!("(sleep 1; echo 'main;work 3') | {mallow} {flags} {behind}"))
+    };
+    let line = "\x1b[Kreading - … 0 s";
+    let shown = told("report -", "");
+    assert!(shown.contains(line) && shown.contains("0 s\x1b[K"), "{shown:?}");
+    for (flags, behind) in
+        [("report - --json", ""), ("report - -f ndjson", ""), ("-q report -", ""), ("report -", "2>said")]
+    {
+        let shown = told(flags, behind);
+        assert!(!shown.contains("reading") && shown.contains("work"), "{flags} {behind}: {shown:?}");
+    }
+    assert!(!fs::read_to_string(folder.path().join("said")).unwrap().contains("reading"));
+}
+
 #[test]
 fn a_recording_says_on_a_terminal_where_its_trace_will_be() {
     let folder = folder();

@@ -51,6 +51,11 @@ pub(crate) struct LowForm<F: Form> {
 }
 
 impl<F: Form> LowForm<F> {
+    /// Returns whether a document for programs is requested.
+    pub(crate) fn is_json(&self) -> bool {
+        self.form() == F::JSON
+    }
+
     /// Returns the requested format.
     pub(crate) fn form(&self) -> F {
         if self.json { F::JSON } else { self.format.unwrap_or(F::DEFAULT) }

@@ -5,7 +5,7 @@
 
 pub mod valgrind_frames;
 
-use mallow_profile::{Availability, Process, Profile, SiteTotals, TimeUnit, left_out};
+use mallow_profile::{Availability, ByteAccesses, Process, Profile, SiteTotals, TimeUnit, left_out};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
 use valgrind_frames::FrameTexts;
@@ -17,6 +17,7 @@ const ROOT: &str = "[root]";
 struct Point {
     frames: Vec<u32>,
     totals: SiteTotals,
+    accesses: Option<ByteAccesses>,
 }
 
 /// All points, with how many sites had to be added to others.
@@ -35,7 +36,7 @@ pub fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<String>> 
     write_head(profile, out)?;
     for (index, point) in points.list.iter().enumerate() {
         let opening = if index == 0 { "[" } else { "," };
-        write_point(point, has_lifetimes(&profile.known), opening, out)?;
+        write_point(point, &profile.known, opening, out)?;
     }
     writeln!(out, "{} ]", if points.list.is_empty() { " [" } else { "" })?;
     writeln!(out, ",\"ftbl\":")?;
@@ -52,14 +53,18 @@ fn points_of(profile: &Profile, texts: &mut FrameTexts<'_>) -> Points {
     let mut numbers: FxHashMap<Vec<u32>, usize> = FxHashMap::default();
     for site in profile.sites.iter().filter(|site| says_something(&site.totals)) {
         let frames = texts.stack(site.stack, usize::MAX);
+        let accesses = profile.accesses.of(site.process, site.stack);
         match numbers.get(&frames) {
             Some(number) => {
-                points.list[*number].totals.add(&site.totals);
+                let point = &mut points.list[*number];
+                point.totals.add(&site.totals);
+                point.accesses =
+                    point.accesses.as_ref().zip(accesses).and_then(|(one, other)| one.and(other));
                 points.merged += 1;
             }
             None => {
                 numbers.insert(frames.clone(), points.list.len());
-                points.list.push(Point { frames, totals: site.totals });
+                points.list.push(Point { frames, totals: site.totals, accesses: accesses.cloned() });
             }
         }
     }
@@ -95,7 +100,7 @@ fn write_head(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
     let lifetimes = has_lifetimes(&profile.known);
     writeln!(out, "{{\"dhatFileVersion\":2")?;
     writeln!(out, ",\"mode\":\"heap\",\"verb\":\"Allocated\"")?;
-    writeln!(out, ",\"bklt\":{lifetimes},\"bkacc\":false")?;
+    writeln!(out, ",\"bklt\":{lifetimes},\"bkacc\":{}", profile.known.accesses)?;
     writeln!(out, ",\"tu\":\"{unit}\",\"Mtu\":\"{million_units}\"")?;
     if lifetimes {
         writeln!(out, ",\"tuth\":{short}")?;
@@ -115,18 +120,33 @@ fn highest(profile: &Profile) -> Option<&Process> {
     profile.processes.iter().max_by_key(|process| process.totals.peak_bytes)
 }
 
-fn write_point(point: &Point, lifetimes: bool, opening: &str, out: &mut dyn Write) -> io::Result<()> {
-    let Point { frames, totals } = point;
+fn write_point(point: &Point, known: &Availability, opening: &str, out: &mut dyn Write) -> io::Result<()> {
+    let Point { frames, totals, accesses } = point;
     writeln!(out, " {opening}{{\"tb\":{},\"tbk\":{}", totals.bytes, totals.allocations)?;
-    if lifetimes {
+    if has_lifetimes(known) {
         writeln!(out, "  ,\"tl\":{}", totals.lifetime_us_sum)?;
         writeln!(out, "  ,\"mb\":{},\"mbk\":{}", totals.live_bytes_max, totals.live_blocks_at_max)?;
         writeln!(out, "  ,\"gb\":{},\"gbk\":{}", totals.peak_bytes, totals.peak_blocks)?;
         writeln!(out, "  ,\"eb\":{},\"ebk\":{}", totals.leaked_bytes, totals.leaked_blocks)?;
     }
+    if known.accesses {
+        writeln!(out, "  ,\"rb\":{},\"wb\":{}", totals.read_bytes, totals.written_bytes)?;
+        if let Some(accesses) = accesses {
+            writeln!(out, "  ,\"acc\":[{}]", runs_of(accesses))?;
+        }
+    }
     let frames: Vec<String> = frames.iter().map(u32::to_string).collect();
     writeln!(out, "  ,\"fs\":[{}]", frames.join(","))?;
     writeln!(out, "  }}")
+}
+
+/// Returns counts of bytes as Valgrind spells them: a run of several bytes by their number below zero and their count.
+fn runs_of(accesses: &ByteAccesses) -> String {
+    let run = |(bytes, count): &(u32, u32)| match bytes {
+        1 => count.to_string(),
+        _ => format!("-{bytes},{count}"),
+    };
+    accesses.runs().iter().map(run).collect::<Vec<_>>().join(",")
 }
 
 fn warnings(profile: &Profile, merged: u64) -> Vec<String> {
@@ -155,7 +175,7 @@ fn warnings(profile: &Profile, merged: u64) -> Vec<String> {
         warnings
             .push(format!("what the profile does not know stands as 0 in the file: {}", unknown.join(", ")));
     }
-    let held = ["allocations", "peak", "leaked", "own maxima", "lifetimes"];
+    let held = ["allocations", "peak", "leaked", "own maxima", "lifetimes", "reads and writes"];
     warnings.extend(left_out::sentence(profile, "a DHAT file", &held));
     if merged > 0 && known.own_maximum {
         warnings.push(format!(

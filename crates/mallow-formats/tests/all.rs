@@ -4,6 +4,7 @@ mod allocator;
 mod browser_exports;
 mod cpu;
 mod dhat;
+mod dhat_accesses;
 mod gperftools_heap;
 mod heaptrack;
 mod hprof;

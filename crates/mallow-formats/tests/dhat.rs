@@ -13,16 +13,16 @@ use std::io::Write;
 use std::path::Path;
 use std::process::Command;
 
-fn dhat(name: &str) -> Imported {
+pub(crate) fn dhat(name: &str) -> Imported {
     imported(name, Format::Dhat)
 }
 
-fn text_of(name: &str) -> String {
+pub(crate) fn text_of(name: &str) -> String {
     String::from_utf8(fixture(name)).unwrap()
 }
 
 /// Returns the error for a text.
-fn refusal(text: &str) -> String {
+pub(crate) fn refusal(text: &str) -> String {
     read_as(text.as_bytes(), Format::Dhat).unwrap_err().to_string()
 }
 
@@ -48,6 +48,10 @@ fn site(
     }
 }
 
+fn accessed(totals: SiteTotals, read_bytes: u64, written_bytes: u64) -> SiteTotals {
+    SiteTotals { read_bytes, written_bytes, ..totals }
+}
+
 #[test]
 fn valgrinds_file_gives_its_metrics() {
     let Imported { profile, warnings, complete } = dhat("dhat/realloc_chain.json");
@@ -55,7 +59,6 @@ fn valgrinds_file_gives_its_metrics() {
     assert_eq!(
         warnings,
         [
-            "reads, writes and accesses of blocks (rb, wb, acc) are left out: a profile has no place for them",
             "the own maxima (mb, mbk) of 3 program points are lower than what they held: Valgrind looks at them only \
              while the whole heap is at a new peak",
         ]
@@ -70,6 +73,7 @@ fn valgrinds_file_gives_its_metrics() {
         own_maximum: true,
         own_maximum_blocks: true,
         lifetimes: true,
+        accesses: true,
         ..Availability::NOTHING
     };
     assert_eq!(profile.known, known);
@@ -94,8 +98,11 @@ fn valgrinds_file_gives_its_metrics() {
     assert_eq!((process.pid, process.ended_us, process.peak_us), (22_754, 152_452, 145_240));
     assert_eq!((process.totals, process.command.as_str()), (totals, "./realloc_chain"));
     let expected = [
-        ("first_block main", site((3000, 2), (0, 0), (0, 0), (0, 0), 890)),
-        ("grow_inner outer main", site((16_368, 10), (8192, 1), (0, 0), (8192, 1), 1242)),
+        ("first_block main", accessed(site((3000, 2), (0, 0), (0, 0), (0, 0), 890), 1000, 1000)),
+        (
+            "grow_inner outer main",
+            accessed(site((16_368, 10), (8192, 1), (0, 0), (8192, 1), 1242), 8178, 8186),
+        ),
         ("other_block main", site((8, 1), (0, 0), (0, 0), (0, 0), 822)),
         ("start_from_null main", site((77, 1), (0, 0), (77, 1), (0, 0), 5573)),
     ];
@@ -351,8 +358,8 @@ fn every_prefix_is_refused_in_a_sentence() {
 // The viewer.
 
 /// What `dh_view` shows of a file.
-struct Viewed {
-    json: serde_json::Value,
+pub(crate) struct Viewed {
+    pub(crate) json: serde_json::Value,
 }
 
 impl Viewed {
@@ -373,7 +380,7 @@ impl Viewed {
 }
 
 /// Loads files into the viewer that ships with Valgrind; the code is in `dh_view/drive.js`.
-fn view(texts: &[&str]) -> Result<Vec<Viewed>, String> {
+pub(crate) fn view(texts: &[&str]) -> Result<Vec<Viewed>, String> {
     let installed = ["/usr/libexec/valgrind/dh_view.js", "/usr/lib/valgrind/dh_view.js"];
     let viewer = installed.into_iter().find(|path| Path::new(path).is_file());
     let viewer = viewer.expect("Valgrind's dh_view.js is installed, with `cargo xtask packages`");
@@ -523,13 +530,14 @@ fn what_is_not_known_is_said() {
 /// A round trip of real files keeps every metric and frame; only columns and Valgrind's own frames are gone.
 #[test]
 fn real_files_come_back() {
-    for name in ["realloc_chain", "cxx_exceptions", "inlined", "rows"] {
+    for name in ["realloc_chain", "cxx_exceptions", "inlined", "rows", "accesses"] {
         let first = dhat(&format!("dhat/{name}.json")).profile;
         let (text, _) = exported(&first, ExportFormat::Dhat);
         let second = read_as(text.as_bytes(), Format::Dhat).unwrap().profile;
         assert_eq!(second.processes, first.processes, "{name}");
         assert_eq!(second.recording, first.recording, "{name}");
         assert_eq!((second.known, &second.sites), (first.known, &first.sites), "{name}");
+        assert_eq!(second.accesses, first.accesses, "{name}");
         assert_eq!(&second.stacks, &first.stacks, "{name}");
     }
 }

@@ -139,6 +139,10 @@ struct MetricsJson {
     lifetime_share: Option<f64>,
     allocations_rate: Option<f64>,
     bytes_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    read_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written_bytes: Option<u64>,
     first: Option<u64>,
     last: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -351,6 +355,8 @@ impl Metrics<'_> {
             lifetime_share: point.lifetime_share,
             allocations_rate: point.allocations_rate,
             bytes_rate: point.bytes_rate,
+            read_bytes: told(SortKey::Reads),
+            written_bytes: told(SortKey::Writes),
             first: (known.times && called).then_some(totals.first_us),
             last: (known.times && called).then_some(totals.last_us),
             per_operation: self.per.map(|per| self.site_per(totals, per)),

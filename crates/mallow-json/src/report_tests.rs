@@ -103,6 +103,18 @@ fn a_filter_adds_what_it_selected_and_a_limit_only_shortens() {
     assert_eq!(document["sites"], json!([]));
 }
 
+/// Only where the file tells them: they are no keys of other documents.
+#[test]
+fn reads_and_writes_are_those_of_the_file() {
+    let profile = sample::accessed();
+    let document = document(&profile, sample::DHAT, &view(Layout::Tables));
+    assert_fits(&document, &schema(include_str!("../../../docs/schema/report.json")));
+    let site = &document["sites"][0];
+    assert_eq!((&site["read_bytes"], &site["written_bytes"]), (&json!(314_571_600), &json!(3_145_716)));
+    let ours = report(&sample::leaky_c(), &Filter::default(), usize::MAX);
+    assert_eq!(ours["sites"][0].get("read_bytes"), None);
+}
+
 #[test]
 fn a_site_has_all_metrics_of_a_program_point() {
     let per = ReportOptions { per: Some(37_449), ..view(Layout::Tables) };

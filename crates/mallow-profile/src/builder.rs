@@ -3,7 +3,7 @@
 //! An importer hands over processes, frames and metrics in whatever order its file has them; sites of equal process and stack are
 //! added up.
 
-use crate::{Availability, Process, Profile, Recording, Site, SiteTotals};
+use crate::{Availability, ByteAccesses, Process, Profile, Recording, Site, SiteTotals};
 use mallow_base::Frame;
 use mallow_stacks::{Address, LocationId, Module, ModuleId, ProcessIndex, StackId, StacksBuilder};
 use rustc_hash::FxHashMap;
@@ -77,6 +77,16 @@ impl ProfileBuilder {
             sites.len() - 1
         });
         sites[index].totals.add(totals);
+    }
+
+    /// Adds how often each byte of a part of a site's blocks was accessed; none where they have several sizes.
+    pub fn add_accesses(
+        &mut self,
+        process: ProcessIndex,
+        stack: Option<StackId>,
+        accesses: Option<ByteAccesses>,
+    ) {
+        self.profile.accesses.add(process, stack, accesses);
     }
 
     /// The profile.

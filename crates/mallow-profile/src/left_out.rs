@@ -16,6 +16,7 @@ pub fn sentence(profile: &Profile, format: &str, held: &[&str]) -> Option<String
         ("own maxima", known.own_maximum),
         ("lifetimes", known.lifetimes),
         (times, known.times),
+        ("reads and writes", known.accesses),
         ("threads", profile.processes.iter().any(|process| !process.threads.is_empty())),
         ("resident memory", profile.processes.iter().any(|process| !process.samples.is_empty())),
     ];

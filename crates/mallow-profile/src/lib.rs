@@ -7,6 +7,7 @@
 //!
 //! This crate knows no files, no bytes, and not where symbols came from. It must never do I/O.
 
+mod accesses;
 mod aggregator;
 mod allocator;
 pub mod analysis;
@@ -22,6 +23,7 @@ mod redact;
 mod region;
 mod suppressions;
 
+pub use accesses::{ByteAccesses, SiteAccesses};
 pub use aggregator::{
     Aggregator, BlockId, LiveSite, MemoryAdvice, ReallocAttribution, SiteSummary, Summary, ThreadIndex,
     ThreadSummary,

@@ -61,6 +61,10 @@ pub struct SiteTotals {
     pub first_us: u64,
     /// See `first_us`.
     pub last_us: u64,
+    /// Bytes that were read from its blocks, each as often as it was read.
+    pub read_bytes: u64,
+    /// Bytes that were written into its blocks.
+    pub written_bytes: u64,
 }
 
 /// Which metrics a profile's source contains, each by itself. A metric that is not available is omitted in reports,
@@ -91,6 +95,8 @@ pub struct Availability {
     pub lifetimes: bool,
     /// When sites allocated first and last.
     pub times: bool,
+    /// How often blocks were read and written.
+    pub accesses: bool,
 }
 
 impl Availability {
@@ -108,9 +114,10 @@ impl Availability {
         own_maximum_blocks: false,
         lifetimes: false,
         times: false,
+        accesses: false,
     };
 
-    /// Everything: our own recordings.
+    /// Everything that our own recordings have: they do not see what a program does with its blocks.
     pub const ALL: Availability = Availability {
         allocations: true,
         bytes: true,
@@ -124,6 +131,7 @@ impl Availability {
         own_maximum_blocks: true,
         lifetimes: true,
         times: true,
+        accesses: false,
     };
 
     /// Returns the metrics that both sources have.
@@ -136,7 +144,7 @@ impl Availability {
     }
 
     /// Returns every field, in an order that files rely on: new ones come last.
-    pub fn fields(&mut self) -> [&mut bool; 12] {
+    pub fn fields(&mut self) -> [&mut bool; 13] {
         [
             &mut self.allocations,
             &mut self.calls,
@@ -150,6 +158,7 @@ impl Availability {
             &mut self.peak_blocks,
             &mut self.leaked_blocks,
             &mut self.own_maximum_blocks,
+            &mut self.accesses,
         ]
     }
 }
@@ -188,7 +197,8 @@ impl SiteTotals {
         self.last_us = self.last_us.max(other.last_us);
         add_fields!(
             self, other; allocations, bytes, reallocations, temporary, failed, peak_bytes, peak_blocks,
-            leaked_bytes, leaked_blocks, live_bytes_max, live_blocks_at_max, lifetime_us_sum
+            leaked_bytes, leaked_blocks, live_bytes_max, live_blocks_at_max, lifetime_us_sum, read_bytes,
+            written_bytes
         );
     }
 }

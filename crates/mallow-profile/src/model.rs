@@ -3,7 +3,7 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
-use crate::{Availability, EventsLost, Measure, SiteTotals, Totals};
+use crate::{Availability, EventsLost, Measure, SiteAccesses, SiteTotals, Totals};
 use mallow_base::{Frame, printable};
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
@@ -18,6 +18,8 @@ pub struct Profile {
     pub stacks: Stacks,
     /// One entry for each process and stack that allocated.
     pub sites: Vec<Site>,
+    /// How often each byte of their blocks was accessed, of sites that have this.
+    pub accesses: SiteAccesses,
     /// Which metrics the source has; the others are 0 and mean nothing.
     pub known: Availability,
 }
@@ -190,6 +192,7 @@ impl Profile {
         for (number, index) in (0..).zip(kept) {
             numbers[index.0 as usize] = Some(ProcessIndex(number));
         }
+        self.accesses.renumber(&numbers);
         self.sites.retain_mut(|site| match numbers[site.process.0 as usize] {
             Some(number) => {
                 site.process = number;

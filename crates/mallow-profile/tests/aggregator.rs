@@ -97,6 +97,7 @@ impl Twin {
             lifetime_us_sum: blocks.iter().map(lived).sum(),
             first_us: blocks.first().map_or(0, |block| block.born_us),
             last_us: blocks.last().map_or(0, |block| block.born_us),
+            ..SiteTotals::default()
         }
     }
 

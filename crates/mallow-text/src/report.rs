@@ -1,5 +1,6 @@
 //! What `mallow report` prints: the heading, and what all tables share.
 
+mod accesses;
 pub mod leaks;
 mod missing_data;
 mod points;
@@ -36,6 +37,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     match &view.layout {
         Layout::Tables => {
             out.extend(page.metrics());
+            out.extend(page.access_totals());
             out.extend(page.processes());
             out.push(String::new());
             out.extend(page.selected(&sites));
@@ -43,6 +45,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
                 sites.sort(measure);
                 out.extend(page.short_table(&sites, measure));
             }
+            out.extend(page.unused_table(&mut sites));
         }
         Layout::Stacks(key) => {
             let key = *key;
@@ -244,7 +247,9 @@ impl Page<'_> {
         let point = mallow_view::Point::of(totals, &self.profile.recording, &self.profile.known);
         match key {
             SortKey::Measure(measure) => self.value(measure, measure.of_site(totals)),
-            SortKey::Max => Bytes(totals.live_bytes_max).to_string(),
+            SortKey::Max | SortKey::Reads | SortKey::Writes | SortKey::Unused => {
+                Bytes(key.of_site(totals)).to_string()
+            }
             SortKey::Size => point.size.map(average_size).unwrap_or_default(),
             SortKey::Lifetime => point.lifetime.map(|time| self.average_time(time)).unwrap_or_default(),
             SortKey::Rate => point.allocations_rate.map(|rate| self.rate(rate)).unwrap_or_default(),

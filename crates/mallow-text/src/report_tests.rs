@@ -203,6 +203,11 @@ fn what_another_tool_did_not_tell_is_left_out() {
     assert_snapshot!("dhat", shown(Layout::Tables));
     assert_snapshot!("dhat_points", shown(Layout::Points(Measure::Bytes.into())));
     assert_snapshot!("dhat_temporary", shown(Layout::Stacks(Measure::Temporary.into())));
+    let accessed = sample::accessed();
+    let shown = |layout| text_of(&accessed, sample::DHAT, &AppliedSuppressions::default(), &of(layout));
+    assert_snapshot!("dhat_accesses", shown(Layout::Tables));
+    assert_snapshot!("dhat_accesses_points", shown(Layout::Points(SortKey::Writes)));
+    assert_snapshot!("dhat_accesses_unused", shown(Layout::Stacks(SortKey::Unused)));
     let mut folded = sample::dhat();
     folded.known = Availability { allocations: true, ..Availability::NOTHING };
     folded.processes[0].totals.bytes = 0;

@@ -52,6 +52,8 @@ impl ChunkKind {
     pub const UNSEEN: ChunkKind = ChunkKind(14);
     /// [`crate::Unnamed`].
     pub const UNNAMED: ChunkKind = ChunkKind(15);
+    /// [`crate::Accesses`].
+    pub const ACCESSES: ChunkKind = ChunkKind(16);
 }
 
 /// The header of a file of this version.

@@ -47,6 +47,7 @@
 //! | 13 | [`LiveSamples`] | a process, any number, if there are no events |
 //! | 14 | [`Unseen`] | the recording, if something is missing from it |
 //! | 15 | [`Unnamed`] | the recording, if names could not be looked up |
+//! | 16 | [`Accesses`] | a process, at most one, if its source knows reads and writes |
 //!
 //! For example, a file that contains only an end after 300 µs (`AC 02`) is:
 //!
@@ -56,6 +57,7 @@
 //! AC 02                                                300 = 0b10_0101100
 //! ```
 
+mod accesses;
 mod chunk;
 mod error;
 mod events;
@@ -72,6 +74,7 @@ mod varint;
 mod write_profile;
 mod writer;
 
+pub use accesses::{Accesses, SiteAccess};
 pub use chunk::{
     CHUNK_HEADER_BYTES, ChunkHeader, ChunkKind, FILE_HEADER_BYTES, FLAG_ZSTD, FileHeaderError, NO_PROCESS,
     TRACE_MAGIC, TRACE_VERSION, TRACE_VERSION_OLDEST, check_file_header, file_header,

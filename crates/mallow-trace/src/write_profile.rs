@@ -4,8 +4,9 @@
 //! location gets a made-up address of its own, by which its stack nodes find it again.
 
 use crate::{
-    End, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, StackNode, Stacks, SymbolKey,
-    SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter, Unnamed,
+    Accesses, End, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess, StackNode, Stacks,
+    SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter,
+    Unnamed,
 };
 use mallow_profile::{
     Aggregator, Process, ProcessIndex, Profile, SiteSummary, StackId, Summary, ThreadSummary,
@@ -66,6 +67,9 @@ fn put_process(
         trace.put(index, &LiveSamples { samples: process.live_samples.clone() })?;
     }
     trace.put(index, &summary_of(profile, index, process, used))?;
+    if profile.known.accesses {
+        trace.put(index, &accesses_of(profile, index, used))?;
+    }
     let end = ProcessEnd { ended_us: process.ended_us, exit: process.exit, events_lost: process.events_lost };
     trace.put(index, &end)
 }
@@ -150,6 +154,17 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
     }
 }
 
+fn accesses_of(profile: &Profile, index: u32, used: &UsedStacks) -> Accesses {
+    let own = profile.sites.iter().filter(|site| site.process == ProcessIndex(index));
+    let site = |site: &mallow_profile::Site| SiteAccess {
+        stack: site.stack.map_or(Aggregator::NO_STACK, |stack| StackId(used.numbers[&stack])),
+        read_bytes: site.totals.read_bytes,
+        written_bytes: site.totals.written_bytes,
+        bytes: profile.accesses.of(site.process, site.stack).cloned(),
+    };
+    Accesses { sites: own.map(site).collect() }
+}
+
 /// Returns every location with its frames; each string once.
 pub(crate) fn names_of(stacks: &mallow_profile::Stacks) -> Symbols {
     let mut strings = SymbolStrings::default();
@@ -171,8 +186,8 @@ mod tests {
     use super::*;
     use mallow_base::Frame;
     use mallow_profile::{
-        Address, Availability, EventsLost, Exit, LiveSample, Module, Nameless, ProfileBuilder, Recording,
-        Sample, SiteTotals, Thread, TimeUnit, Totals,
+        Address, Availability, ByteAccesses, EventsLost, Exit, LiveSample, Module, Nameless, ProfileBuilder,
+        Recording, Sample, SiteTotals, Thread, TimeUnit, Totals,
     };
 
     fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -191,7 +206,7 @@ mod tests {
             nameless: vec![Nameless { module: "/lib/a.so".into(), reason: "ended".into() }],
             time_unit: TimeUnit::Instructions,
         };
-        let known = Availability { temporary: false, times: false, ..Availability::ALL };
+        let known = Availability { temporary: false, times: false, accesses: true, ..Availability::ALL };
         let mut builder = ProfileBuilder::new(recording, known);
         let module = builder.module(Module { path: "/lib/a.so".into(), build_id: vec![1, 2] });
         let main = builder.location(Address::Unknown, vec![frame("main", None)]);
@@ -217,7 +232,8 @@ mod tests {
             let totals =
                 SiteTotals { allocations: 2, bytes: 50, live_blocks_at_max: 3, ..SiteTotals::default() };
             let stack = builder.stack(if pid == 10 { vec![main, work] } else { vec![main, named, jit] });
-            builder.add_site(process, stack, &totals);
+            builder.add_site(process, stack, &SiteTotals { read_bytes: 6, written_bytes: 1 << 40, ..totals });
+            builder.add_accesses(process, stack, ByteAccesses::of_runs([(3, 0), (1, u32::from(pid > 10))]));
             builder.add_site(process, None, &SiteTotals { allocations: 3, ..totals });
         }
         builder.finish()
@@ -242,5 +258,10 @@ mod tests {
                 .collect()
         };
         assert_eq!(sites(&read.profile), sites(&profile));
+        let bytes = |profile: &Profile| -> Vec<Option<ByteAccesses>> {
+            profile.sites.iter().map(|site| profile.accesses.of(site.process, site.stack).cloned()).collect()
+        };
+        assert_eq!(bytes(&read.profile), bytes(&profile));
+        assert_eq!(bytes(&read.profile).iter().flatten().count(), 2);
     }
 }

@@ -99,6 +99,7 @@ fn site_of(stack: u32, n: &[u64; 14]) -> SiteSummary {
             first_us: n[11],
             last_us: n[12],
             live_blocks_at_max: n[13],
+            ..SiteTotals::default()
         },
     }
 }
@@ -173,6 +174,12 @@ fn the_recordings_chunks_come_back() {
     assert_round_trip!(Unnamed, Unnamed { modules: vec![nameless, Nameless::default()] });
     assert_round_trip!(Unseen, Unseen { sentences: vec![text("process 7: 3 events"), text("")] });
     let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
+    let site = |stack, bytes| SiteAccess { stack, read_bytes: 1 << 50, written_bytes: 3, bytes };
+    let bytes = mallow_profile::ByteAccesses::of_runs([(8, 2), (1, 0), (4, 65_535)]);
+    assert_round_trip!(
+        Accesses,
+        Accesses { sites: vec![site(StackId(9), bytes), site(mallow_profile::Aggregator::NO_STACK, None)] }
+    );
     assert_round_trip!(LiveSamples, LiveSamples { samples: vec![sample, LiveSample::default()] });
 }
 

@@ -26,6 +26,12 @@ pub enum SortKey {
     Lifetime,
     /// Allocations in a second of the recording.
     Rate,
+    /// Bytes read from its blocks.
+    Reads,
+    /// Bytes written into its blocks.
+    Writes,
+    /// Bytes of sites whose blocks were never read, or never written.
+    Unused,
 }
 
 impl From<Measure> for SortKey {
@@ -36,7 +42,7 @@ impl From<Measure> for SortKey {
 
 impl SortKey {
     /// All of them, in the order in which they are offered.
-    pub const ALL: [SortKey; 13] = [
+    pub const ALL: [SortKey; 16] = [
         SortKey::Measure(Measure::Allocations),
         SortKey::Measure(Measure::Bytes),
         SortKey::Measure(Measure::Peak),
@@ -50,6 +56,9 @@ impl SortKey {
         SortKey::Size,
         SortKey::Lifetime,
         SortKey::Rate,
+        SortKey::Reads,
+        SortKey::Writes,
+        SortKey::Unused,
     ];
 
     /// The word for it, which is also the word after `--metric`.
@@ -64,6 +73,9 @@ impl SortKey {
             SortKey::Size => "size",
             SortKey::Lifetime => "lifetime",
             SortKey::Rate => "rate",
+            SortKey::Reads => "reads",
+            SortKey::Writes => "writes",
+            SortKey::Unused => "unused",
         }
     }
 
@@ -75,13 +87,21 @@ impl SortKey {
             SortKey::Reallocations | SortKey::Lifetime | SortKey::Rate => Measure::Allocations,
             SortKey::PeakBlocks => Measure::Peak,
             SortKey::LeakedBlocks => Measure::Leaked,
-            SortKey::Max | SortKey::MaxBlocks | SortKey::Size => Measure::Bytes,
+            SortKey::Max
+            | SortKey::MaxBlocks
+            | SortKey::Size
+            | SortKey::Reads
+            | SortKey::Writes
+            | SortKey::Unused => Measure::Bytes,
         }
     }
 
     /// Returns whether the metric of two sites together is the sum of theirs.
     pub fn adds_up(self) -> bool {
-        !matches!(self, SortKey::Max | SortKey::MaxBlocks | SortKey::Size | SortKey::Lifetime)
+        !matches!(
+            self,
+            SortKey::Max | SortKey::MaxBlocks | SortKey::Size | SortKey::Lifetime | SortKey::Unused
+        )
     }
 
     /// Returns the metric of a site in its unit: calls, blocks or bytes; averages rounded down, [`SortKey::Lifetime`]
@@ -97,6 +117,10 @@ impl SortKey {
             SortKey::Size => totals.bytes.checked_div(totals.allocations).unwrap_or(0),
             SortKey::Lifetime => totals.lifetime_us_sum.checked_div(totals.allocations).unwrap_or(0),
             SortKey::Rate => totals.allocations,
+            SortKey::Reads => totals.read_bytes,
+            SortKey::Writes => totals.written_bytes,
+            SortKey::Unused if totals.read_bytes == 0 || totals.written_bytes == 0 => totals.bytes,
+            SortKey::Unused => 0,
         }
     }
 
@@ -117,6 +141,8 @@ impl SortKey {
             SortKey::Size => known.allocations && known.bytes,
             SortKey::Lifetime => known.lifetimes && known.allocations,
             SortKey::Rate => known.allocations,
+            SortKey::Reads | SortKey::Writes => known.accesses,
+            SortKey::Unused => known.accesses && known.bytes,
         }
     }
 }
@@ -210,6 +236,7 @@ mod tests {
             live_bytes_max: 9,
             live_blocks_at_max: 10,
             lifetime_us_sum: 40,
+            read_bytes: 11,
             ..SiteTotals::default()
         }
     }
@@ -232,6 +259,9 @@ mod tests {
             ("size", 8),
             ("lifetime", 13),
             ("rate", 3),
+            ("reads", 11),
+            ("writes", 0),
+            ("unused", 26),
         ];
         assert_eq!(metrics, expected);
         assert_eq!(SortKey::Size.rank(&totals()), 8_666_666);
@@ -275,7 +305,8 @@ mod tests {
         let recording = Recording { duration_us: 5, ..Recording::default() };
         assert_eq!(Point::of(&totals(), &recording, &Availability::NOTHING), Point::default());
         assert!(SortKey::ALL.iter().all(|key| !key.is_known(&Availability::NOTHING)));
-        assert!(SortKey::ALL.iter().all(|key| key.is_known(&Availability::ALL)));
+        let everything = Availability { accesses: true, ..Availability::ALL };
+        assert!(SortKey::ALL.iter().all(|key| key.is_known(&everything)));
         let instant = Point::of(&totals(), &Recording::default(), &Availability::ALL);
         assert_eq!((instant.allocations_rate, instant.lifetime_share), (None, None));
     }

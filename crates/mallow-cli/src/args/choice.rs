@@ -177,5 +177,8 @@ fn explained(key: SortKey) -> &'static str {
         SortKey::Size => "Average size of a block",
         SortKey::Lifetime => "Average time that a block lived",
         SortKey::Rate => "Allocations per second",
+        SortKey::Reads => "DHAT: bytes read from the blocks",
+        SortKey::Writes => "DHAT: bytes written into the blocks",
+        SortKey::Unused => "DHAT: bytes at sites whose blocks were never read, or never written",
     }
 }

@@ -46,6 +46,7 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
         own_maximum: header.has_lifetimes(),
         own_maximum_blocks: header.has_lifetimes(),
         lifetimes: header.has_lifetimes() && times_known,
+        accesses: header.has_accesses(),
         ..Availability::NOTHING
     };
     let mut builder = ProfileBuilder::new(header.recording(time_unit, time(header.ended)), known);

@@ -67,6 +67,8 @@ const ask = `
   loadFile();
   const figures = (node) => ({
     tb: node._totalBytes, tbk: node._totalBlocks, tl: node._totalLifetimes, mb: node._maxBytes, mbk: node._maxBlocks,
+    rb: node._readsBytes, wb: node._writesBytes,
+    acc: node._accesses ? node._accesses.map((count) => (count === Infinity ? 65535 : count)) : null,
     gb: node._atTGmaxBytes, gbk: node._atTGmaxBlocks, eb: node._atTEndBytes, ebk: node._atTEndBlocks,
   });
   const leaves = [];

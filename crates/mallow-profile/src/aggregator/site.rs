@@ -129,6 +129,7 @@ impl SiteMetrics {
                 lifetime_us_sum: (lived as i64).max(0) as u64,
                 first_us: self.first_us,
                 last_us: self.last_us,
+                ..SiteTotals::default()
             },
         }
     }

@@ -59,6 +59,7 @@ impl Twin {
                 lifetime_us_sum: inside.iter().map(lived).sum(),
                 first_us: inside.first().map_or(0, |at| self.blocks[*at].born_us),
                 last_us: inside.last().map_or(0, |at| self.blocks[*at].born_us),
+                ..SiteTotals::default()
             };
             totals.allocations += site.allocations;
             totals.bytes += site.bytes;

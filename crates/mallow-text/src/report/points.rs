@@ -40,6 +40,7 @@ impl Page<'_> {
         out.extend([String::new(), self.style.dim(&self.grid_head())]);
         for row in concerned.iter().take(limit) {
             out.extend(self.grid(&row.totals));
+            out.extend(self.access_lines(row));
             if let Some(times) = self.first_and_last(&row.totals) {
                 out.push(self.style.dim(&times));
             }

@@ -146,6 +146,10 @@ impl Page<'_> {
             SortKey::Max => vec![Some(of(SortKey::MaxBlocks))],
             SortKey::MaxBlocks => vec![Some(format!("of {calls}, {}", Bytes(totals.live_bytes_max)))],
             SortKey::Size => vec![Some(allocations), bytes],
+            SortKey::Reads | SortKey::Writes => {
+                vec![Some(self.access_detail(totals)), bytes.map(|bytes| format!("of {bytes}"))]
+            }
+            SortKey::Unused => vec![Some(self.access_detail(totals)), Some(allocations)],
             SortKey::Lifetime => {
                 let point = mallow_view::Point::of(totals, &self.profile.recording, known);
                 let share = point.lifetime_share.map(|share| format!("{:.1}% of the run", share * 100.0));

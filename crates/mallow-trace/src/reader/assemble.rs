@@ -2,7 +2,7 @@
 
 use super::gather::{Parts, ProcessParts};
 use super::locate::Locations;
-use crate::ThreadName;
+use crate::{Accesses, ThreadName};
 use mallow_profile::{
     Aggregator, Availability, EventsLost, LocationId, Process, ProcessIndex, Profile, Site, StackId,
     StackNode, Summary, Thread,
@@ -47,11 +47,13 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
     }));
     drop(process.stacks);
     let summary = process.summary.unwrap_or_default();
+    let first_site = profile.sites.len();
     profile.sites.extend(summary.sites.iter().map(|site| Site {
         process: index,
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
+    take_accesses(profile, index, base, first_site, process.accesses);
     // The end was not seen: the process lived at least as long as it allocated.
     let last_us =
         summary.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);
@@ -70,6 +72,29 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         samples: process.samples,
         live_samples: process.live_samples,
     });
+}
+
+/// Adds the reads and writes of a process to its sites. Those of a site that is lost are lost too.
+fn take_accesses(
+    profile: &mut Profile,
+    process: ProcessIndex,
+    base: u32,
+    first_site: usize,
+    accesses: Accesses,
+) {
+    let of = |site: &crate::SiteAccess| {
+        (site.stack != Aggregator::NO_STACK).then(|| StackId(base.wrapping_add(site.stack.0)))
+    };
+    let mut by_stack: BTreeMap<_, _> = accesses.sites.into_iter().map(|site| (of(&site), site)).collect();
+    for site in &mut profile.sites[first_site..] {
+        if let Some(found) = by_stack.remove(&site.stack) {
+            site.totals.read_bytes = found.read_bytes;
+            site.totals.written_bytes = found.written_bytes;
+            if found.bytes.is_some() {
+                profile.accesses.add(process, site.stack, found.bytes);
+            }
+        }
+    }
 }
 
 /// Returns the threads' metrics with their names. Indices are dense, so one far beyond the others is a damage.

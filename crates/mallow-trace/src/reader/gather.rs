@@ -3,7 +3,7 @@
 use super::scan::{Found, Place, Scan};
 use crate::TraceError;
 use crate::{
-    ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
+    Accesses, ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
     ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unnamed, Unseen,
 };
 use mallow_profile::{Aggregator, LiveSample, Nameless, Recording, Sample, SiteSummary, SiteTotals, Summary};
@@ -29,6 +29,7 @@ pub(super) struct ProcessParts {
     pub(super) samples: Vec<Sample>,
     pub(super) live_samples: Vec<LiveSample>,
     pub(super) summary: Option<Summary>,
+    pub(super) accesses: Accesses,
     /// The offsets of its events.
     pub(super) events: Vec<u64>,
     /// The time of the last event, if they had to be replayed.
@@ -117,7 +118,7 @@ impl Parts {
 
     fn take_process(&mut self, kind: ChunkKind, process: u32, payload: &[u8]) -> Result<(), DecodeError> {
         // A newer mallow's chunk, which this version's reports do not need.
-        let known = matches!(kind, ChunkKind::FOLDED | ChunkKind::LIVE_SAMPLES)
+        let known = matches!(kind, ChunkKind::FOLDED | ChunkKind::LIVE_SAMPLES | ChunkKind::ACCESSES)
             || (ChunkKind::PROCESS_START..=ChunkKind::PROCESS_END).contains(&kind);
         if !known {
             return Ok(());
@@ -133,6 +134,7 @@ impl Parts {
             }
             ChunkKind::SAMPLES => process.samples.extend(Samples::decode(payload)?.samples),
             ChunkKind::LIVE_SAMPLES => process.live_samples.extend(LiveSamples::decode(payload)?.samples),
+            ChunkKind::ACCESSES => process.accesses = Accesses::decode(payload)?,
             ChunkKind::PROCESS_END => process.end = Some(ProcessEnd::decode(payload)?),
             ChunkKind::FOLDED => {
                 process.summary = Some(process.with_known_stacks(Summary::decode(payload)?));
@@ -151,6 +153,7 @@ impl Parts {
             if let Some(summary) = &mut process.summary {
                 summary.sites = Vec::new();
             }
+            process.accesses = Accesses::default();
         }
     }
 

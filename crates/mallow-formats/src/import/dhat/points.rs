@@ -3,7 +3,7 @@
 use super::header::Header;
 use crate::import::valgrind_frames::Frames;
 use mallow_base::Count;
-use mallow_profile::{Availability, ProcessIndex, ProfileBuilder, SiteTotals, Totals};
+use mallow_profile::{Availability, ByteAccesses, ProcessIndex, ProfileBuilder, SiteTotals, Totals};
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use std::fmt;
@@ -22,6 +22,8 @@ pub(super) struct Points<'a> {
     count: u64,
     /// The number of points whose own maximum is below what they are known to have held.
     maxima_too_low: u64,
+    /// The number of points whose blocks are too large for counts of single bytes.
+    too_large: u64,
     is_there: bool,
 }
 
@@ -47,6 +49,10 @@ struct Point {
     eb: Option<u64>,
     #[serde(alias = "fbk")]
     ebk: Option<u64>,
+    rb: Option<u64>,
+    wb: Option<u64>,
+    /// Counts of accesses; a negative number says how many bytes have the count that follows.
+    acc: Option<Vec<i64>>,
     fs: Vec<u32>,
 }
 
@@ -70,6 +76,7 @@ impl<'a> Points<'a> {
             totals: Totals::default(),
             count: 0,
             maxima_too_low: 0,
+            too_large: 0,
             is_there: false,
         }
     }
@@ -77,9 +84,11 @@ impl<'a> Points<'a> {
     /// Returns the sums, and warnings.
     pub(super) fn finish(self, known: Availability) -> Found {
         let mut warnings = Vec::new();
-        if self.has_accesses {
-            let sentence = "reads, writes and accesses of blocks (rb, wb, acc) are left out: a profile has no place for them";
-            warnings.push(sentence.to_owned());
+        if self.too_large > 0 {
+            warnings.push(format!(
+                "accesses by byte (acc) of {} program points are left out: they are of more bytes than DHAT counts one by one",
+                Count(self.too_large)
+            ));
         }
         if known.own_maximum && self.maxima_too_low > 0 {
             let whose = if self.is_valgrinds {
@@ -118,6 +127,10 @@ impl<'a> Points<'a> {
             ..Totals::default()
         });
         self.builder.add_site(self.process, stack, &site);
+        if self.has_accesses {
+            let accesses = self.accesses(point)?;
+            self.builder.add_accesses(self.process, stack, accesses);
+        }
         Ok(())
     }
 
@@ -141,7 +154,29 @@ impl<'a> Points<'a> {
             site.leaked_bytes = metric(point.eb, "eb")?;
             site.leaked_blocks = metric(point.ebk, "ebk")?;
         }
+        if self.has_accesses {
+            site.read_bytes = point.rb.ok_or_else(|| self.expected(format_args!("the field `rb`")))?;
+            site.written_bytes = point.wb.ok_or_else(|| self.expected(format_args!("the field `wb`")))?;
+        }
         Ok(site)
+    }
+
+    /// Returns how often each byte of a point's blocks was accessed, if they have one size.
+    fn accesses<E: Error>(&mut self, point: &Point) -> Result<Option<ByteAccesses>, E> {
+        let Some(numbers) = &point.acc else { return Ok(None) };
+        let (mut runs, mut numbers) = (Vec::new(), numbers.iter());
+        while let Some(number) = numbers.next() {
+            let (bytes, count) = match number {
+                0.. => (1, Some(number)),
+                _ => (number.unsigned_abs(), numbers.next()),
+            };
+            let count = count.and_then(|count| u16::try_from(*count).ok());
+            let count = count.ok_or_else(|| self.expected(format_args!("counts of accesses up to 65535")))?;
+            runs.push((bytes, u32::from(count)));
+        }
+        let accesses = ByteAccesses::of_runs(runs);
+        self.too_large += u64::from(accesses.is_none());
+        Ok(accesses)
     }
 }
 

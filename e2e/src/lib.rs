@@ -13,6 +13,7 @@ pub mod expected;
 pub mod forge;
 pub mod gate;
 pub mod hazard;
+pub mod picture;
 pub mod program;
 pub mod run;
 pub mod session;

@@ -58,6 +58,7 @@ mod opened;
 mod oracles;
 mod own_allocators;
 mod parts;
+mod pictures;
 mod pytest_plugin;
 mod readme;
 mod replaced_library;

@@ -11,6 +11,7 @@ mod long;
 mod miri;
 mod oracles;
 mod packages;
+mod pictures;
 mod quick;
 mod recorder;
 mod run;
@@ -52,6 +53,7 @@ cargo xtask COMMAND
   dist [--output FOLDER] the static program and every package that holds it, into target/dist; minutes
   dist --try [WAY]…      install each package in a clean root, record, report, remove; needs root
   dist --twice           two builds in two folders give the same bytes
+  pictures               the pictures of the terminal in docs/images, drawn again from real runs
   site                   the guide as a site of static pages, its links checked, into target/site/html
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
                          what recording costs, against heaptrack; a complete run is written to bench/record/
@@ -117,6 +119,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             let choice = testing::Choice::parse(&root, word, names).map_err(Failure::Usage)?;
             Ok(steps::timed("test", || testing::chosen(&root, &[choice]))?)
         }
+        ("pictures", []) => Ok(steps::timed("pictures", || pictures::run(&root))?),
         ("site", []) => Ok(steps::timed("site", || site::run(&root))?),
         ("quick", []) => Ok(quick::run(&root)?),
         ("long", options) => {

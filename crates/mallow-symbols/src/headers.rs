@@ -1,6 +1,9 @@
 //! The units of a section of functions, and where each of them lies. Nothing behind their headers is read.
 
-use gimli::{DebugInfo, EndianSlice, RunTimeEndian, UnitHeader};
+use crate::reader::Slice;
+use gimli::{
+    Abbreviations, DebugAbbrev, DebugAbbrevOffset, DebugInfo, EndianSlice, Reader, RunTimeEndian, UnitHeader,
+};
 use std::ops::Range;
 
 /// A unit, and where it lies.
@@ -19,4 +22,52 @@ pub(crate) fn units_in(info: &[u8]) -> Option<Vec<Unit<'_>>> {
         units.push(Unit { range: start..end, header });
     }
     Some(units)
+}
+
+/// The first abbreviation of a unit, and none else: with most compilers it is that of the unit's own entry. Parsing all of them, for each of a thousand units of
+/// which only that entry is read, takes as long as everything else. None where it cannot be read.
+pub(crate) fn first_abbreviation(unit: &Unit<'_>, abbreviations: Slice<'_>) -> Option<Abbreviations> {
+    let mut rest = abbreviations;
+    rest.skip(unit.header.debug_abbrev_offset().0).ok()?;
+    let whole = rest;
+    // Its code, its tag, whether it has children; then attributes, up to one without name and form.
+    rest.read_uleb128().ok().filter(|code| *code > 0)?;
+    rest.read_uleb128().ok()?;
+    rest.read_u8().ok()?;
+    loop {
+        let attribute = (rest.read_uleb128_u16().ok()?, rest.read_uleb128_u16().ok()?);
+        if attribute.1 == gimli::DW_FORM_implicit_const.0 {
+            rest.read_sleb128().ok()?;
+        }
+        if attribute == (0, 0) {
+            break;
+        }
+    }
+    let mut alone = whole.slice()[..whole.len() - rest.len()].to_vec();
+    // The code behind the last one.
+    alone.push(0);
+    let table = DebugAbbrev::new(&alone, RunTimeEndian::Little);
+    table.abbreviations(DebugAbbrevOffset(0)).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_abbreviation_is_read_alone() {
+        // A unit of DWARF 4 whose abbreviations begin behind two bytes; it has one entry, of abbreviation 7.
+        let info = [8, 0, 0, 0, 4, 0, 2, 0, 0, 0, 8, 7];
+        let constant = gimli::DW_FORM_implicit_const.0 as u8;
+        let table =
+            [9, 9, 7, 0x11, 1, 0x03, 0x08, 0x3a, constant, 0x7f, 0, 0, 8, 0x2e, 0, 0x03, 0x08, 0, 0, 0];
+        let units = units_in(&info).unwrap();
+        let first = |bytes| first_abbreviation(&units[0], Slice::new(bytes, RunTimeEndian::Little));
+        let abbreviations = first(&table).unwrap();
+        let root = abbreviations.get(7).unwrap();
+        assert_eq!((root.tag(), root.attributes().len()), (gimli::DW_TAG_compile_unit, 2));
+        assert!(abbreviations.get(8).is_none());
+        assert!(first(&table[..9]).is_none(), "cut off within it");
+        assert!(first(&[9, 9, 0]).is_none(), "no abbreviation");
+    }
 }

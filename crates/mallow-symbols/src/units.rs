@@ -12,7 +12,7 @@ use std::ops::Range;
 use gimli::{Abbreviations, AttributeValue, DebugAranges, Reader, UnitType};
 use rustc_hash::FxHashSet;
 
-use crate::headers::{Unit, units_in};
+use crate::headers::{Unit, first_abbreviation, units_in};
 use crate::origins::Origins;
 use crate::reader::Slice;
 
@@ -37,7 +37,14 @@ pub(crate) fn unneeded(
         let start = unit.range.start;
         let is_read = match listed.contains(&start) {
             true => needed.contains(&start),
-            false => !has_no_code(unit, &origins.table(unit)?.entries, lines)?,
+            false => {
+                let by_first = first_abbreviation(unit, abbreviations)
+                    .and_then(|table| has_no_code(unit, &table, lines));
+                !match by_first {
+                    Some(has_none) => has_none,
+                    None => has_no_code(unit, &origins.table(unit)?.entries, lines)?,
+                }
+            }
         };
         if is_read {
             kept.insert(start);

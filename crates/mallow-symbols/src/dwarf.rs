@@ -16,10 +16,11 @@ use rustc_hash::FxHashMap;
 use typed_arena::Arena;
 
 use crate::demangle::{demangle, is_mangled};
+use crate::info::Info;
 use crate::mapped::Mapped;
 use crate::names::Names;
 use crate::reader::{self, Slice};
-use crate::sections::{Failure, SectionError, caught, section_bytes, section_data, slice};
+use crate::sections::{Failure, SectionError, caught, section_bytes, slice};
 use crate::split::SplitDwarf;
 use crate::threads;
 use crate::units;
@@ -45,13 +46,19 @@ pub(crate) fn load<'a>(
         Ok::<_, SectionError>(slice(bytes, file))
     };
     let mut abbreviations = slice(&[], file);
+    let aranges = section(SectionId::DebugAranges, file)?;
+    let last_unit = file.is_little_endian().then(|| units::last_needed(aranges, svmas)).flatten();
     // The largest section takes as long to decompress as all others together.
     let (info, others) = std::thread::scope(|scope| {
-        let info = || section_data(SectionId::DebugInfo.name(), file);
+        let info = || Info::of(file, last_unit);
         let is_large = threads::may_start() && is_large(file);
         let thread = is_large.then(|| std::thread::Builder::new().spawn_scoped(scope, info).ok()).flatten();
         let others = gimli::Dwarf::load(|id| {
-            let bytes = if id == SectionId::DebugInfo { slice(&[], file) } else { section(id, file)? };
+            let bytes = match id {
+                SectionId::DebugInfo => slice(&[], file),
+                SectionId::DebugAranges => aranges,
+                id => section(id, file)?,
+            };
             if id == SectionId::DebugAbbrev {
                 abbreviations = bytes;
             }
@@ -63,14 +70,19 @@ pub(crate) fn load<'a>(
         };
         (info, others)
     });
-    let (mut dwarf, info) = (others?, info?);
-    let unneeded = match file.is_little_endian() {
-        true => {
-            let (aranges, lines) = (*dwarf.debug_aranges.reader(), *dwarf.debug_line.reader());
-            units::unneeded(&info, aranges, abbreviations, lines, svmas)
-        }
-        false => None,
+    let (mut dwarf, mut info) = (others?, info?);
+    let lines = *dwarf.debug_line.reader();
+    let unneeded = |info: &Info<'_>| {
+        let is_little = file.is_little_endian();
+        is_little.then(|| units::unneeded(&info.bytes, aranges, abbreviations, lines, svmas)).flatten()
     };
+    let mut not_needed = unneeded(&info);
+    if not_needed.is_none() && !info.is_whole {
+        // A function has its name in a unit behind those that hold the addresses.
+        info = Info::of(file, None)?;
+        not_needed = unneeded(&info);
+    }
+    let (info, unneeded) = (info.bytes, not_needed);
     let info = covered(mapped, info, &unneeded.unwrap_or_default(), store);
     dwarf.debug_info = slice(info, file).into();
     if let Some(supplementary) = supplementary {

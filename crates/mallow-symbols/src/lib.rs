@@ -18,6 +18,7 @@ mod dwarf;
 mod functions;
 mod headers;
 mod identity;
+mod info;
 mod kept;
 mod locate;
 mod mapped;

@@ -105,7 +105,7 @@ impl<'u, 'a> Origins<'u, 'a> {
                 return Some(());
             }
             let after = self.units.partition_point(|unit| unit.range.start <= place.0);
-            let unit = self.units.get(after.checked_sub(1)?)?;
+            let unit = self.units.get(after.checked_sub(1)?).filter(|unit| place.0 < unit.range.end)?;
             self.found.insert(unit.range.start);
             let table = self.table(unit)?;
             let own = UnitOffset(place.0 - unit.range.start);

@@ -29,7 +29,7 @@ pub(crate) fn unneeded(
     lines: Slice<'_>,
     svmas: &[u64],
 ) -> Option<Vec<Range<usize>>> {
-    let (listed, needed) = units_of(aranges, svmas)?;
+    let (listed, needed) = units_of(aranges, svmas, |_| ())?;
     let units = units_in(info)?;
     let mut origins = Origins::new(&units, abbreviations);
     let mut kept = FxHashSet::default();
@@ -55,6 +55,14 @@ pub(crate) fn unneeded(
     Some(runs(&units, |unit| {
         unit.header.type_() != UnitType::Compilation || kept.contains(&unit.range.start)
     }))
+}
+
+/// Where the last unit begins that lookups of `svmas` (sorted) need, if `.debug_aranges` says of each of them which units hold it. The names of functions may be
+/// in later ones.
+pub(crate) fn last_needed(aranges: Slice<'_>, svmas: &[u64]) -> Option<usize> {
+    let mut is_held = vec![false; svmas.len()];
+    let (_, needed) = units_of(aranges, svmas, |held| is_held[held].fill(true))?;
+    needed.into_iter().max().filter(|_| is_held.iter().all(|is_held| *is_held))
 }
 
 /// Whether a unit says of itself that it has no code, and no line of its source has an address.
@@ -95,8 +103,12 @@ fn has_no_lines(mut lines: Slice<'_>, place: usize) -> Option<bool> {
     Some(program.read_length(format).ok()? == program.len())
 }
 
-/// The units that `.debug_aranges` lists, and those of them that hold some of the addresses.
-fn units_of(aranges: Slice<'_>, svmas: &[u64]) -> Option<(FxHashSet<usize>, FxHashSet<usize>)> {
+/// The units that `.debug_aranges` lists, and those of them that hold some of the addresses; `held` is called with the indices of these.
+fn units_of(
+    aranges: Slice<'_>,
+    svmas: &[u64],
+    mut held: impl FnMut(Range<usize>),
+) -> Option<(FxHashSet<usize>, FxHashSet<usize>)> {
     let (mut listed, mut needed) = (FxHashSet::default(), FxHashSet::default());
     let mut headers = DebugAranges::from(aranges).headers();
     while let Some(header) = headers.next().ok()? {
@@ -106,8 +118,10 @@ fn units_of(aranges: Slice<'_>, svmas: &[u64]) -> Option<(FxHashSet<usize>, FxHa
         while let Some(entry) = entries.next().ok()? {
             let Range { start, end } = entry.address()..entry.address().checked_add(entry.length())?;
             let first = svmas.partition_point(|svma| *svma < start);
-            if svmas.get(first).is_some_and(|svma| *svma < end) {
+            let behind = first + svmas[first..].partition_point(|svma| *svma < end);
+            if first < behind {
                 needed.insert(unit);
+                held(first..behind);
             }
         }
     }

@@ -34,7 +34,9 @@ fn build(folder: &Path, flags: &[&str]) -> Vec<u8> {
 
 #[test]
 fn each_address_alone_is_named_as_among_all_and_as_without_a_list_of_ranges() {
-    for flags in [&["-gz=none"][..], &["-gz=zlib"], &["-gdwarf-4"], &["-flto", "-ffat-lto-objects"]] {
+    let as_one = ["-flto", "-ffat-lto-objects"];
+    let packed_as_one = [as_one[0], as_one[1], "-gz=zlib"];
+    for flags in [&["-gz=none"][..], &["-gz=zlib"], &["-gdwarf-4"], &as_one, &packed_as_one] {
         let folder = tempfile::tempdir().expect("a temporary folder");
         build(folder.path(), flags);
         let app = key(&folder.path().join("app"));
@@ -70,7 +72,8 @@ fn a_function_that_is_named_by_another_units_is_named_as_among_all() {
     std::fs::write(folder.path().join("app.rs"), source).expect("the folder is writable");
     run(folder.path(), "rustc", &["-O", "-g", "-Clto=fat", "-Clink-arg=-Wl,--build-id", "app.rs"]);
     run(folder.path(), "objcopy", &["--remove-section", ".debug_aranges", "app", "plain"]);
-    let [app, plain] = ["app", "plain"].map(|name| key(&folder.path().join(name)));
+    run(folder.path(), "objcopy", &["--compress-debug-sections=zlib", "app", "packed"]);
+    let [app, plain, packed] = ["app", "plain", "packed"].map(|name| key(&folder.path().join(name)));
     let text = run(folder.path(), "readelf", &["-SW", "app"]);
     let words: Vec<&str> =
         text.lines().find(|line| line.contains(" .text ")).expect("it has code").split_whitespace().collect();
@@ -86,6 +89,7 @@ fn a_function_that_is_named_by_another_units_is_named_as_among_all() {
     assert!(inlined.clone().count() > 1000 && inlined.into_iter().all(|frame| frame.function != "??"));
     for (svmas, expected) in svmas.chunks(40).zip(expected.chunks(40)) {
         assert_eq!(own(resolve(&SearchPaths::default(), &app, svmas)), expected);
+        assert_eq!(own(resolve(&SearchPaths::default(), &packed, svmas)), expected);
     }
 }
 

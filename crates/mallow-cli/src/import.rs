@@ -7,7 +7,7 @@ use crate::{exit_code, output};
 use mallow_formats::{Document, Format, Kind};
 use mallow_profile::AllocatorState;
 use mallow_query::Failure;
-use mallow_query::refused;
+use mallow_query::{name_addresses, refused};
 use mallow_text::plural;
 use std::path::{Path, PathBuf};
 
@@ -34,8 +34,10 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
         Document::Profile(Format::Mallow, _) => {
             Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))
         }
-        Document::Profile(format, imported) => {
+        Document::Profile(format, mut imported) => {
+            let looked_up = name_addresses(&import.file, format, &mut imported.profile, imported.complete);
             output::warn(&imported.warnings);
+            output::warn(&looked_up);
             let path = import.output.clone().map_or_else(|| beside(&import.file), Ok)?;
             let new = Destination::of(Some(path), import.force);
             new.write(|out| mallow_trace::write_profile(&imported.profile, format.word(), out))?;

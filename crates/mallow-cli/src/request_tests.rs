@@ -123,6 +123,7 @@ fn what_is_missing_is_refused() {
 #[test]
 fn words_from_before_mean_what_the_one_word_means() {
     for (old, new) in [
+        ("export f --format collapsed", "export f --format folded"),
         ("report f --sort leaked --limit 3", "report f --metric leaked --top 3"),
         ("report f --sort children", "report f --metric children"),
         ("report f --tree --sort blocked", "report f --tree --metric blocked"),

@@ -7,6 +7,7 @@ mod events;
 mod flamegraph;
 mod formats;
 mod frames;
+mod heap_dumps;
 mod module_bombs;
 mod not_told;
 #[cfg(feature = "soak")]

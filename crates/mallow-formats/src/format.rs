@@ -146,6 +146,11 @@ impl Format {
         }
     }
 
+    /// Returns whether such a file may have addresses without names.
+    pub fn may_lack_names(self) -> bool {
+        matches!(self, Format::JemallocHeap | Format::GperftoolsHeap | Format::Pprof)
+    }
+
     /// Returns the kind of such a file.
     pub fn kind(self) -> Kind {
         match self {

@@ -40,7 +40,8 @@ pub use mapped::MappedMemory;
 pub use measure::Measure;
 pub use metrics::{Availability, COUNTING_VERSION, SiteTotals, Totals};
 pub use model::{
-    Exit, Imported, LiveSample, Nameless, Process, Profile, Recording, Sample, Site, Thread, TimeUnit,
+    Exit, Imported, LiveSample, MappedCode, Nameless, Process, Profile, Recording, Sample, Site, Thread,
+    TimeUnit,
 };
 pub use region::{RegionMetrics, RegionTotals, Regions};
 pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};

@@ -54,6 +54,23 @@ pub struct Recording {
     pub environment: Vec<(String, String)>,
     /// Modules whose names were not looked up.
     pub nameless: Vec<Nameless>,
+    /// Where code was mapped, if the file says it: an export has the same addresses then.
+    pub mapped: Vec<MappedCode>,
+}
+
+/// Where the code of a file was mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MappedCode {
+    /// The file's path.
+    pub module: String,
+    /// The first address of the mapping.
+    pub start_avma: u64,
+    /// The address behind it.
+    pub end_avma: u64,
+    /// Where in the file it begins.
+    pub file_offset: u64,
+    /// Subtracted from an address, results in the one in the file.
+    pub bias: u64,
 }
 
 /// A module whose frames are addresses because looking its names up failed.

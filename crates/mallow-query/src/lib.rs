@@ -12,6 +12,7 @@
 //! - [`gc_log`]: a log of garbage collections, and the evidence for a verdict;
 //! - [`heap`]: a heap snapshot; [`explain`]: where the rest of the process's memory is.
 
+mod addresses;
 mod any_file;
 mod debuginfod;
 mod events;
@@ -33,6 +34,7 @@ mod report;
 mod source_text;
 mod suppressions;
 
+pub use addresses::name_addresses;
 pub use any_file::{AnyFile, CpuFile, CpuWindow, no_time};
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};

@@ -1,8 +1,8 @@
 //! A profile from a file, whichever tool wrote it.
 
+use crate::addresses::name_addresses;
 use crate::failure::{Failure, reason};
 use crate::filtered::Filtered;
-use crate::named_files::may_be_opened;
 use crate::names::Names;
 use crate::processes::ProcessChoice;
 use crate::proportion::keep_in_proportion;
@@ -55,19 +55,7 @@ impl ProfileFile {
         attribution: ReallocAttribution,
     ) -> ProfileFile {
         let (mut profile, mut warnings) = (imported.profile, imported.warnings);
-        if format == Format::Mallow {
-            let is_believed = may_be_opened(path);
-            if !imported.complete && is_believed {
-                let mut names = Names::new();
-                names.complete(&mut profile.stacks);
-                warnings.extend(names.warnings());
-            } else if !imported.complete && Names::are_missing(&profile.stacks) {
-                warnings.push(format!(
-                    "{} was not recorded here, so the files that it names are not opened for the names that it lacks; --open-files does so",
-                    path.display()
-                ));
-            }
-        }
+        warnings.extend(name_addresses(path, format, &mut profile, imported.complete));
         keep_nameless(&mut profile);
         warnings.extend(profile.recording.nameless.iter().map(Nameless::sentence));
         keep_in_proportion(path, &mut profile.stacks, &profile.sites, &mut warnings);

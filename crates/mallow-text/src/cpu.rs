@@ -90,7 +90,7 @@ pub fn report(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Strin
         CpuLayout::Timeline => out.extend(timeline(profile, by, style)),
     }
     let unnamed = Sites::of(profile, options.shown, &options.filter);
-    out.extend(without_names(&unnamed.modules_without_names(), style.width));
+    out.extend(without_names(&unnamed.modules_without_names(), style.width, true));
     out.join("\n") + "\n"
 }
 

@@ -79,7 +79,7 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     if sites.rows.is_empty() {
         sites = Sites::of(profile, view.shown, &Filter::default());
     }
-    out.extend(without_names(&sites.modules_without_names(), style.width));
+    out.extend(without_names(&sites.modules_without_names(), style.width, subject.origin.is_trace));
     out.join("\n") + "\n"
 }
 

@@ -13,7 +13,7 @@ pub fn metric(measure: impl Metric, value: u64) -> String {
 }
 
 /// Returns what to do about functions without names; empty if all modules have them.
-pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
+pub(crate) fn without_names(modules: &[&str], width: usize, has_own_names: bool) -> Vec<String> {
     let names: Vec<&str> = modules.iter().take(3).filter_map(|path| path.rsplit('/').next()).collect();
     let more = match modules.len() {
         0 => return Vec::new(),
@@ -21,8 +21,12 @@ pub(crate) fn without_names(modules: &[&str], width: usize) -> Vec<String> {
         count => format!(" and {} more", count - 3),
     };
     let what = cut_end(&printable(&names.join(", ")), width.saturating_sub(38));
-    let cure = "Install their debug packages, set DEBUGINFOD_URLS, or build with -g and no -s.";
-    vec![String::new(), format!("No names for functions of {what}{more}."), cure.to_owned()]
+    let mut lines = vec![String::new(), format!("No names for functions of {what}{more}.")];
+    if !has_own_names {
+        lines.push("If this machine has these files, --open-files looks the names up in them.".to_owned());
+    }
+    lines.push("Install their debug packages, set DEBUGINFOD_URLS, or build with -g and no -s.".to_owned());
+    lines
 }
 
 /// Formats `1 site`, `2 sites`, `2 processes`.

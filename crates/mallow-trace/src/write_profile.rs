@@ -205,6 +205,7 @@ mod tests {
             environment: vec![("kernel".into(), "6.1".into())],
             nameless: vec![Nameless { module: "/lib/a.so".into(), reason: "ended".into() }],
             time_unit: TimeUnit::Instructions,
+            ..Recording::default()
         };
         let known = Availability { temporary: false, times: false, accesses: true, ..Availability::ALL };
         let mut builder = ProfileBuilder::new(recording, known);

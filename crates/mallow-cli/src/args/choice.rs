@@ -159,8 +159,20 @@ pub(super) fn attribution() -> impl TypedValueParser<Value = ReallocAttribution>
 
 /// Returns the parser of export formats.
 pub(super) fn export_format() -> impl TypedValueParser<Value = ExportFormat> {
-    one_of(&ExportFormat::ALL, ExportFormat::word, |_| "")
+    let value = |format: &ExportFormat| match format {
+        // inferno, samply and memray call it so.
+        ExportFormat::Folded => PossibleValue::new(format.word()).alias(COLLAPSED),
+        format => PossibleValue::new(format.word()),
+    };
+    PossibleValuesParser::new(ExportFormat::ALL.iter().map(value)).try_map(|typed| {
+        let word = if typed.eq_ignore_ascii_case(COLLAPSED) { ExportFormat::Folded.word() } else { &typed };
+        let mut all = ExportFormat::ALL.into_iter();
+        all.find(|format| format.word().eq_ignore_ascii_case(word)).ok_or("it is no such word")
+    })
 }
+
+/// Another word for folded stacks.
+const COLLAPSED: &str = "collapsed";
 
 fn explained(key: SortKey) -> &'static str {
     match key {

@@ -1,6 +1,7 @@
 //! An address space for stacks in which addresses in a file keep their offsets: every module gets a range of its own.
 
-use mallow_profile::{Address, Location, ModuleId, Stacks};
+use mallow_profile::{Address, Location, MappedCode, ModuleId, Stacks};
+use rustc_hash::FxHashMap;
 
 /// The start of the first module: above programs that are linked to fixed addresses, so that a reader subtracts the start.
 const FIRST_START: u64 = 0x10_0000_0000;
@@ -14,6 +15,8 @@ pub(super) struct Layout {
     /// By [`ModuleId`]: start and end; `None` if an address in it is out of range.
     places: Vec<Option<(u64, u64)>>,
     end: u64,
+    /// By [`ModuleId`]: where the code was mapped, if that is known.
+    mapped: Vec<Option<MappedCode>>,
 }
 
 impl Layout {
@@ -28,7 +31,24 @@ impl Layout {
         }
         let mut end = FIRST_START;
         let places = sizes.into_iter().map(|size| place(&mut end, size)).collect();
-        Layout { places, end }
+        Layout { places, end, mapped: vec![None; stacks.modules.len()] }
+    }
+
+    /// Keeps the addresses of modules whose place is known. Readers that look names up in files need the mapping of the code, and not of other parts.
+    pub(super) fn mapped_as(mut self, stacks: &Stacks, mapped: &[MappedCode]) -> Layout {
+        let by_path: FxHashMap<&str, &MappedCode> =
+            mapped.iter().map(|mapped| (mapped.module.as_str(), mapped)).collect();
+        let is_made_up = FIRST_START..=self.end;
+        for (module, known) in stacks.modules.iter().zip(&mut self.mapped) {
+            let found = by_path.get(module.path.as_str()).copied();
+            *known = found.filter(|code| !is_made_up.contains(&code.start_avma)).cloned();
+        }
+        self
+    }
+
+    /// Returns where the code of a module was mapped, if that is known.
+    pub(super) fn mapped(&self, module: ModuleId) -> Option<&MappedCode> {
+        self.mapped.get(module.0 as usize)?.as_ref()
     }
 
     /// Returns the start and the end of a module.
@@ -39,7 +59,10 @@ impl Layout {
     /// Returns the return address of a location; `None` if it has none that is unique.
     pub(super) fn address(&self, location: &Location) -> Option<u64> {
         match location.address {
-            Address::InModule { module, svma } => Some(self.place(module)?.0 + svma),
+            Address::InModule { module, svma } => match self.mapped(module) {
+                Some(code) => code.bias.checked_add(svma),
+                None => Some(self.place(module)?.0 + svma),
+            },
             Address::Anonymous { avma } => {
                 let is_free = !(FIRST_START..=self.end).contains(&avma);
                 (is_free && (2..ADDRESS_END).contains(&avma)).then_some(avma)

@@ -77,7 +77,7 @@ impl Tables {
         self.message.period_type = Some(self.value_type("space", "bytes"));
         self.message.period = 1;
         self.add_recording(profile);
-        self.add_stacks(&profile.stacks);
+        self.add_stacks(&profile.stacks, &profile.recording.mapped);
         for site in &profile.sites {
             self.add_sample(profile, site, &columns);
         }

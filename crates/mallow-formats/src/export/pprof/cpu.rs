@@ -48,7 +48,7 @@ pub(in crate::export) fn write(
     let beside = serde_json::to_string(&Beside::of(profile))?;
     let comment = tables.text(&format!("{}{beside}", cpu_labels::COMMENT));
     tables.message.comment.push(comment);
-    tables.add_stacks(&profile.stacks);
+    tables.add_stacks(&profile.stacks, &[]);
     add_samples(&mut tables, profile, &columns);
     let mut packed = GzEncoder::new(out, Compression::default());
     packed.write_all(&tables.message.encode_to_vec())?;

@@ -4,6 +4,7 @@ use crate::export::layout::{Layout, is_named};
 use crate::import::NO_STACK;
 use crate::pprof_proto as proto;
 use mallow_base::{Frame, Language};
+use mallow_profile::MappedCode;
 use mallow_stacks::{Address, Location, ModuleId, StackId, Stacks};
 use rustc_hash::FxHashMap;
 
@@ -30,8 +31,8 @@ impl Tables {
     }
 
     /// Adds the modules and locations of stacks.
-    pub(super) fn add_stacks(&mut self, stacks: &Stacks) {
-        let layout = Layout::of(stacks);
+    pub(super) fn add_stacks(&mut self, stacks: &Stacks, mapped: &[MappedCode]) {
+        let layout = Layout::of(stacks).mapped_as(stacks, mapped);
         self.add_mappings(stacks, &layout);
         self.add_locations(stacks, &layout);
     }
@@ -63,13 +64,20 @@ impl Tables {
             *named |= module.path.starts_with('[');
         }
         for (index, module) in stacks.modules.iter().enumerate() {
-            let place = layout.place(ModuleId(index as u32)).unwrap_or_default();
+            let module_id = ModuleId(index as u32);
+            let (memory_start, memory_limit, file_offset) = match layout.mapped(module_id) {
+                Some(code) => (code.start_avma, code.end_avma, code.file_offset),
+                None => {
+                    let (start, end) = layout.place(module_id).unwrap_or_default();
+                    (start, end, 0)
+                }
+            };
             let build_id: String = module.build_id.iter().map(|byte| format!("{byte:02x}")).collect();
             let mapping = proto::Mapping {
                 id: index as u64 + 1,
-                memory_start: place.0,
-                memory_limit: place.1,
-                file_offset: 0,
+                memory_start,
+                memory_limit,
+                file_offset,
                 filename: self.text(&module.path),
                 build_id: self.text(&build_id),
                 has_functions: named[index],

@@ -100,7 +100,11 @@ impl Heap {
         let mappings = self.mappings.unwrap_or_default();
         let program = self.symbols.binary.as_deref().or(mappings.program()).map(str::to_owned);
         let mut builder = ProfileBuilder::new(
-            Recording { command: program.iter().cloned().collect(), ..Recording::default() },
+            Recording {
+                command: program.iter().cloned().collect(),
+                mapped: mappings.code(),
+                ..Recording::default()
+            },
             known,
         );
         let process = Process { command: program.unwrap_or_default(), ..Process::default() };

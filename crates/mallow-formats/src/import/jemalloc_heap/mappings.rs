@@ -2,6 +2,7 @@
 
 use crate::ImportError;
 use crate::lines::Lines;
+use mallow_profile::MappedCode;
 
 /// The name of a mapping without code: our own export puts locations without an address there.
 pub(crate) const NO_ADDRESS: &str = "[no-address]";
@@ -32,6 +33,7 @@ struct Mapping {
     end: u64,
     offset: u64,
     path: String,
+    is_code: bool,
     /// Subtracted from an address, results in the one in the file.
     bias: u64,
 }
@@ -95,6 +97,27 @@ impl Mappings {
         }
     }
 
+    /// Returns where the code of each file was mapped. A file that was mapped at several places is left out: its addresses are not told apart.
+    pub(super) fn code(&self) -> Vec<MappedCode> {
+        let mut code: Vec<MappedCode> = Vec::new();
+        let mut several: Vec<&str> = Vec::new();
+        for mapping in self.mappings.iter().filter(|mapping| mapping.is_code && mapping.is_file()) {
+            match code.iter_mut().find(|before| before.module == mapping.path) {
+                Some(before) if before.end_avma == mapping.start => before.end_avma = mapping.end,
+                Some(_) => several.push(&mapping.path),
+                None => code.push(MappedCode {
+                    module: mapping.path.clone(),
+                    start_avma: mapping.start,
+                    end_avma: mapping.end,
+                    file_offset: mapping.offset,
+                    bias: mapping.bias,
+                }),
+            }
+        }
+        code.retain(|mapped| !several.contains(&mapped.module.as_str()));
+        code
+    }
+
     /// Returns the program: the file that is mapped lowest.
     pub(super) fn program(&self) -> Option<&str> {
         self.mappings.iter().find(|mapping| mapping.is_file()).map(|mapping| mapping.path.as_str())
@@ -112,14 +135,14 @@ impl Mapping {
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let mut words = line.trim_start().splitn(6, ' ');
         let (start, end) = words.next()?.split_once('-')?;
-        let _permissions = words.next()?;
+        let is_code = words.next()?.contains('x');
         let offset = hexadecimal(words.next()?)?;
         let path = words.nth(2).unwrap_or_default().trim();
         let path = path.strip_suffix(" (deleted)").unwrap_or(path).to_owned();
         if path.len() > PATH_BYTES_MAX {
             return None;
         }
-        Some(Mapping { start: hexadecimal(start)?, end: hexadecimal(end)?, offset, path, bias: 0 })
+        Some(Mapping { start: hexadecimal(start)?, end: hexadecimal(end)?, offset, path, is_code, bias: 0 })
     }
 }
 
@@ -158,6 +181,19 @@ mod tests {
             assert_eq!(mappings.place(address), expected, "{address:#x}");
         }
         assert_eq!(mappings.program(), Some("/usr/bin/fixed"));
+        let code = |module: &str, start_avma, end_avma, file_offset, bias| MappedCode {
+            module: module.to_owned(),
+            start_avma,
+            end_avma,
+            file_offset,
+            bias,
+        };
+        let expected = [
+            code("/usr/bin/fixed", 0x401_000, 0x402_000, 0x1000, 0),
+            code("/lib/a b.so", 0x7f00_0000_1000, 0x7f00_0000_3000, 0x1000, 0x7f00_0000_0000),
+            code("/lib/late.so", 0x7f00_0000_8000, 0x7f00_0000_9000, 0x3000, 0x7f00_0000_5000),
+        ];
+        assert_eq!(mappings.code(), expected);
     }
 
     #[test]
@@ -168,6 +204,7 @@ mod tests {
              7f0000010000-7f0000011000 r--p 00000000 fe:00 13 /lib/a.so\n\
              7f0000011000-7f0000012000 r-xp 00001000 fe:00 13 /lib/a.so\n",
         );
+        assert_eq!(mappings.code(), []);
         assert_eq!(mappings.place(0x7f00_0000_1010), Place::File("/lib/a.so", 0x1010));
         assert_eq!(mappings.place(0x7f00_0001_1010), Place::File("/lib/a.so", 0x1010));
     }

@@ -194,8 +194,11 @@ fn wrappers_that_are_named_as_plumbing_are_never_the_line() {
     let wrapper = line_of(&source, "static char *my_alloc_text");
     let blamed = |flags: &[&str]| -> (String, usize) {
         let (junit, markdown) = (suite.workshop.file("junit.xml"), suite.workshop.file("summary.md"));
+        let sarif = suite.workshop.file("mallow.sarif");
+        let [junit_name, markdown_name, sarif_name] =
+            [&junit, &markdown, &sarif].map(|file| file.to_str().unwrap());
         let files =
-            ["--junit", junit.to_str().unwrap(), "--markdown", markdown.to_str().unwrap(), "--annotations"];
+            ["--junit", junit_name, "--markdown", markdown_name, "--sarif", sarif_name, "--annotations"];
         let finished = suite.check(&[flags, &files].concat()).ended(Exit::Status(1));
         let marked =
             finished.stderr.split("file=test_work.c,line=").nth(1).and_then(|rest| rest.split(',').next());
@@ -206,6 +209,10 @@ fn wrappers_that_are_named_as_plumbing_are_never_the_line() {
         for text in [std::fs::read_to_string(junit).unwrap(), std::fs::read_to_string(markdown).unwrap()] {
             assert!(text.contains(&place), "{place}: {text}");
         }
+        let found = &json(&std::fs::read_to_string(sarif).unwrap())["runs"][0]["results"][0];
+        let physical = &found["locations"][0]["physicalLocation"];
+        assert_eq!(physical["artifactLocation"]["uri"], "test_work.c");
+        assert_eq!(physical["region"]["startLine"].as_u64(), Some(marked as u64), "{found}");
         let report = json(&suite.check(&[flags, &["--json"]].concat()).ended(Exit::Status(1)).stdout);
         let change = &report["tests"][0]["changes"][0];
         let at = change["blamed"].as_u64().unwrap() as usize;

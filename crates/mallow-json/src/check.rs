@@ -6,6 +6,9 @@
 mod frames;
 mod from;
 mod into;
+mod sarif;
+
+pub use sarif::sarif;
 
 use mallow_base::{Frame, mirror};
 use mallow_gate::measurement::{Metrics, Objects, ProcessMetrics};

@@ -50,7 +50,7 @@ pub(crate) struct LowTests {
     #[command(flatten)]
     pub(crate) arguments: LowArguments,
     /// Build and run without mallow's hooks, for another tool; nothing is judged
-    #[arg(long, conflicts_with_all = ["update", "against", "json", "junit", "markdown", "annotations"])]
+    #[arg(long, conflicts_with_all = ["update", "against", "json", "junit", "sarif", "markdown", "annotations"])]
     pub(crate) no_hooks: bool,
     /// Build the test NAME and open a shell in the folder where it was built
     #[arg(long, value_name = "NAME", conflicts_with_all = ["only", "list", "update", "against"])]
@@ -118,6 +118,9 @@ pub(crate) struct LowOutputs {
     /// Write JUnit's XML to FILE too
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
+    /// Write SARIF 2.1.0 to FILE too: each limit that is broken with its line, for code scanning
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
     /// Write Markdown to FILE too, at most 65 kB; where GITHUB_STEP_SUMMARY is set, to that as well
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,

@@ -34,6 +34,13 @@ impl Outputs<'_> {
             let name = folder.file_name().map_or("mallow".into(), |name| name.to_string_lossy());
             write(path, &junit::document(&page, &name)?)?;
         }
+        if let Some(path) = &shown.sarif {
+            let checkout = Checkout::new(self.ci_environment.checkout.as_deref(), folder);
+            let document = mallow_json::check::sarif(self.result, page.allow_improvement, &|file| {
+                checkout.relative(file)
+            });
+            write(path, &(serde_json::to_string_pretty(&document)? + "\n"))?;
+        }
         if let Some(path) = &shown.markdown {
             write(path, &page.markdown())?;
         }

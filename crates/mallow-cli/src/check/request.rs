@@ -78,6 +78,7 @@ pub(crate) struct OutputOptions {
     /// `None` for stdout.
     pub(crate) output: Option<PathBuf>,
     pub(crate) junit: Option<PathBuf>,
+    pub(crate) sarif: Option<PathBuf>,
     pub(crate) markdown: Option<PathBuf>,
     /// Whether `--annotations` was given; the environment may imply it, too.
     pub(crate) annotations: bool,
@@ -131,6 +132,7 @@ impl From<LowCheck> for Check {
                 form,
                 output: low.shown.output.filter(|path| path.as_os_str() != mallow_files::STREAM),
                 junit: low.shown.junit,
+                sarif: low.shown.sarif,
                 markdown: low.shown.markdown,
                 annotations: low.shown.annotations,
                 plumbing: low.shown.plumbing,
@@ -193,6 +195,7 @@ mod tests {
                 form: CheckForm::Text,
                 output: None,
                 junit: None,
+                sarif: None,
                 markdown: None,
                 annotations: false,
                 plumbing: Vec::new(),
@@ -206,7 +209,7 @@ mod tests {
     fn every_flag_has_its_meaning() {
         let line = "gate --only a --only b* --runs 20 --warmup 0 --jobs 2 --timeout 1.5s --python-objects --no-arguments --baselines base --baseline main --thresholds t.json \
                     --thresholds-from-log l1 --thresholds-from-log l2 --ignore-environment --allow-improvement --ci --format nio \
-                    --output o --junit j --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
+                    --output o --junit j --sarif s --markdown m --annotations --plumbing my_* --plumbing x --limit 3";
         let expected = Check {
             suite: Some("gate".into()),
             job: Job::Judge,
@@ -232,6 +235,7 @@ mod tests {
                 form: CheckForm::Nio,
                 output: Some("o".into()),
                 junit: Some("j".into()),
+                sarif: Some("s".into()),
                 markdown: Some("m".into()),
                 annotations: true,
                 plumbing: vec!["my_*".into(), "x".into()],

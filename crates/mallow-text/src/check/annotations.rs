@@ -5,6 +5,7 @@
 use super::details::printable_lines;
 use super::stack::chain;
 use mallow_base::Frame;
+use mallow_gate::measurement::Metric;
 use mallow_gate::result::{CheckResult, TestResult};
 use mallow_view::Weight;
 use mallow_view::check::weight;
@@ -26,7 +27,7 @@ pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relativ
             Weight::Fine => continue,
         };
         let title = format!("{} {}", test.outcome.word(), test.name);
-        let place = place(test, relative)
+        let place = place(test, &blamed(test, None), relative)
             .map(|(file, line)| format!("file={},line={line},", property(&file)))
             .unwrap_or_default();
         text.push_str(&format!("::{command} {place}title={}::{}\n", property(&title), data(&message(test))));
@@ -38,16 +39,16 @@ pub fn commands(result: &CheckResult, allow_improvement: bool, relative: Relativ
 fn message(test: &TestResult) -> String {
     let mut lines: Vec<String> =
         test.sentences.iter().flat_map(|sentence| printable_lines(sentence, usize::MAX)).collect();
-    lines.extend(blamed(test).iter().map(|frames| chain(frames, WIDTH)));
+    lines.extend(blamed(test, None).iter().map(|frames| chain(frames, WIDTH)));
     if lines.is_empty() {
         lines.push(test.outcome.word().to_owned());
     }
     lines.join("\n")
 }
 
-/// Returns the stacks that explain a verdict, the most important first: those that increased, else those that were
-/// left, vary, or decreased.
-fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
+/// Returns the stacks that explain a verdict, or that of one metric, the most important first: those that increased, else
+/// those that were left, vary, or decreased; for what is left behind, those first that left it.
+pub fn blamed(test: &TestResult, only: Option<Metric>) -> Vec<Vec<&Frame>> {
     const STACKS: usize = 3;
     let rows: Vec<_> =
         site_metrics(test).into_iter().flat_map(|metric| changes(test, metric, usize::MAX).rows).collect();
@@ -59,8 +60,11 @@ fn blamed(test: &TestResult) -> Vec<Vec<&Frame>> {
         .into_iter()
         .flat_map(|metric| largest(test, metric, STACKS, |frames, _| frames.to_vec()).0);
     let most = most.map(|row| from_blamed(&row.frames, row.blamed));
-    let groups: [Vec<Vec<&Frame>>; 5] =
+    let mut groups: [Vec<Vec<&Frame>>; 5] =
         [more.collect(), left.collect(), vary.collect(), less.collect(), most.collect()];
+    if matches!(only, Some(Metric::Remaining | Metric::RemainingBytes | Metric::Descriptors)) {
+        groups.swap(0, 1);
+    }
     let first = groups.into_iter().find(|group| !group.is_empty()).unwrap_or_default();
     first.into_iter().take(STACKS).collect()
 }
@@ -71,8 +75,7 @@ fn from_blamed<'a>(frames: &[&'a Frame], blamed: usize) -> Vec<&'a Frame> {
 }
 
 /// Returns the innermost line of the first stack to blame that is in the checkout, or else of the test's stack.
-fn place(test: &TestResult, relative: Relative<'_>) -> Option<(String, u32)> {
-    let stacks = blamed(test);
+pub fn place(test: &TestResult, stacks: &[Vec<&Frame>], relative: Relative<'_>) -> Option<(String, u32)> {
     let all = stacks.iter().flat_map(|frames| frames.iter().copied());
     let any = test.changes.iter().flat_map(|change| visible(&change.frames, &test.plumbing));
     all.chain(any).find_map(|frame| {

@@ -113,6 +113,38 @@ fn a_look_up_that_fails_costs_the_names_of_its_module_and_nothing_else() {
     }
 }
 
+/// A gate's page says which names are missing, in each of its forms.
+#[test]
+fn a_check_whose_names_could_not_be_looked_up_says_so_in_its_result() {
+    let workshop = Workshop::new("lookups-check");
+    let app = build(&workshop);
+    let manifest =
+        "[[test]]\nname = \"app\"\ncmd = [\"./app\"]\nmode = \"process\"\nlimit.allocations = 10\n";
+    std::fs::write(workshop.file("mallow.toml"), manifest).unwrap();
+    let check = |mischief: &str, form: &[&str]| {
+        let mut check = run::mallow();
+        check.arg("check").args(form).current_dir(workshop.path()).env("MALLOW_SYMBOL_CACHE", "");
+        check.env("MALLOW_LOOKUP_MISCHIEF", mischief).env("MALLOW_LOOKUP_PATIENCE_MS", PATIENTLY);
+        run::finish(&mut check).ended(Exit::Status(1))
+    };
+    let json =
+        |mischief: &str| -> Value { serde_json::from_str(&check(mischief, &["--json"]).stdout).unwrap() };
+    let honest = json("");
+    assert_eq!(honest["sentences"], json!([]), "{honest:#}");
+    let names = |result: &Value| -> Vec<Value> {
+        result["frames"].as_array().unwrap().iter().map(|frame| frame["function"].clone()).collect()
+    };
+    assert!(names(&honest).contains(&json!("keep")), "{honest:#}");
+    let result = json("crash:/app");
+    assert!(!names(&result).contains(&json!("keep")), "{result:#}");
+    let said = format!("names of {} were not looked up", app.display());
+    let sentences = result["sentences"].as_array().unwrap();
+    assert!(sentences.len() == 1 && sentences[0].as_str().unwrap().contains(&said), "{result:#}");
+    let text = check("crash:/app", &["--width", "400"]);
+    assert_eq!(text.stdout.matches("were not looked up").count(), 1, "{text}");
+    assert!(!text.stderr.contains("not looked up"), "{text}");
+}
+
 /// Names that were not looked up are looked up later by who asks for them, and then nothing is missing.
 #[test]
 fn names_that_are_missing_are_added_on_request() {

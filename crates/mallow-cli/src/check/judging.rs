@@ -76,7 +76,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     };
     let context = CheckContext { suite, workdir: &workdir, tools: &tools, baselines, options: &options };
     let mut result = mallow_check::check::check(context, &mut runner, &mut progress).map_err(failure)?;
-    output::warn(&names.into_inner().nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
+    result.sentences.extend(names.into_inner().nameless().iter().map(Nameless::sentence));
     settle_blame(&mut result);
     Ok(result)
 }

@@ -42,6 +42,7 @@ mod interrupted;
 mod java;
 mod jit;
 mod killed;
+mod kubernetes;
 mod leaks;
 mod linked_allocators;
 mod linked_counted;

@@ -235,7 +235,8 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
     }
 
     fn readable(&mut self, name: &'a [u8]) -> String {
-        // A name ends where its table does, at the latest. What is longer than anything that people read is not looked at further.
+        // A name ends where its table does, at the latest. What is longer than anything that people read is not looked at further, nor hashed.
+        let name = name.get(..=NAME_BYTES_MAX).unwrap_or(name);
         let text = || match name.split_at_checked(NAME_BYTES_MAX) {
             Some((start, _)) => String::from_utf8_lossy(start).into_owned() + "…",
             None => demangle(&String::from_utf8_lossy(name)),

@@ -27,7 +27,7 @@ pub(crate) fn run(request: &Export) -> Result<u8, Failure> {
             if request.is_redacted {
                 document.profile.redact();
             }
-            of_heap(request, &document)
+            of_heap(request, &mut document)
         }
         AnyFile::Cpu(mut document) => {
             keep_frames(request, &mut document.profile.stacks);
@@ -48,11 +48,19 @@ fn keep_frames(request: &Export, stacks: &mut Stacks) {
     }
 }
 
-fn of_heap(request: &Export, document: &ProfileFile) -> Result<u8, Failure> {
+fn of_heap(request: &Export, document: &mut ProfileFile) -> Result<u8, Failure> {
     output::warn(&document.warnings);
+    if request.format == ExportFormat::Massif {
+        document.add_live_samples()?;
+    }
     let profile = &document.profile;
     if let Some(reason) = export::missing(profile, request.format) {
         return Err(Failure::new(format!("cannot export {}: {reason}.", request.file.display())));
+    }
+    if let Some(events) = document.exported_events(request.format)? {
+        return written(request, |packing, out| {
+            export::write_with_events(profile, request.format, events, packing, out)
+        });
     }
     let options = ExportOptions { measure: measure(request, profile)? };
     written(request, |packing, out| export::write_packed(profile, request.format, &options, packing, out))

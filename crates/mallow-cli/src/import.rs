@@ -4,10 +4,11 @@ use crate::args::LowImport;
 use crate::busy;
 use crate::destination::Destination;
 use crate::{exit_code, output};
+use mallow_formats::export::{ExportFormat, write_trace};
 use mallow_formats::{Document, Format, Kind};
 use mallow_profile::AllocatorState;
 use mallow_query::Failure;
-use mallow_query::{name_addresses, refused};
+use mallow_query::{ProfileFile, refused};
 use mallow_text::plural;
 use std::path::{Path, PathBuf};
 
@@ -34,14 +35,18 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
         Document::Profile(Format::Mallow, _) => {
             Err(Failure::new(format!("{file} is a mallow trace already; see it with mallow report {file}.")))
         }
-        Document::Profile(format, mut imported) => {
-            let looked_up = name_addresses(&import.file, format, &mut imported.profile, imported.complete);
-            output::warn(&imported.warnings);
-            output::warn(&looked_up);
+        Document::Profile(format, imported) => {
+            let document = ProfileFile::read(&import.file, format, imported);
+            output::warn(&document.warnings);
             let path = import.output.clone().map_or_else(|| beside(&import.file), Ok)?;
             let new = Destination::of(Some(path), import.force);
-            new.write(|out| mallow_trace::write_profile(&imported.profile, format.word(), out))?;
-            let sites = plural(imported.profile.sites.len() as u64, "site");
+            let events = document.exported_events(ExportFormat::Mallow)?;
+            let profile = &document.profile;
+            new.write(|out| match events {
+                Some(events) => Ok(write_trace(profile, format.word(), events, out)?),
+                None => mallow_trace::write_profile(profile, format.word(), out),
+            })?;
+            let sites = plural(profile.sites.len() as u64, "site");
             let next = new.file().map(|new| format!("next: mallow report {}\n", new.path.display()));
             output::inform(&format!("read a {format} with {sites}\n{}", next.unwrap_or_default()));
             Ok(exit_code::FINE)

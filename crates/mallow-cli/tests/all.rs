@@ -4,6 +4,7 @@ mod bombs;
 mod commands;
 mod compat;
 mod events;
+mod exported_events;
 mod flamegraph;
 mod formats;
 mod frames;

@@ -32,6 +32,14 @@ impl EventFile {
         })
     }
 
+    /// Returns whether single events of a process are there, as far as that is known without reading them.
+    pub fn has_events(&self, process: ProcessIndex) -> bool {
+        match &self.0 {
+            Kind::Trace(trace) => trace.has_events(process),
+            Kind::Heaptrack(_) => true,
+        }
+    }
+
     /// Passes the events of one process to `sink`; returns false if there are none, but only sums or synthetic events that add up to them.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //! A format that cannot hold a metric leaves it out, and the writer says so in its warnings; `docs/guide/formats.md` lists it too.
 
 mod cpu;
+mod events;
 mod firefox;
 mod folded;
 pub(crate) mod heaptrack;
@@ -16,6 +17,7 @@ mod rooted;
 mod speedscope;
 
 pub use cpu::{missing_of_cpu, write_cpu};
+pub use events::{ExportedEvents, write_trace, write_with_events};
 pub use needs::missing;
 pub use packing::{Packing, write_packed};
 

@@ -9,6 +9,23 @@ fn read(bytes: &[u8]) -> Imported {
     read_as(bytes, Format::GperftoolsHeap).unwrap()
 }
 
+/// As Google's servers write it, and pprof reads it: another line before the mappings, which begin with a variable and have no permissions.
+#[test]
+fn a_memory_map_with_variables_is_read() {
+    let text = "heap profile:     5:      500 [    10:     1500] @ heapz_v2/1\n\
+                     5:      500 [    10:     1500] @ 0x7f0000001100 0x401200\n\
+                --- Memory map: ---\n  source=/srv/demo\n  00400000-00fcb000: $source/server\n\
+                  7f0000001000-7f0000002000: $source/lib/libx.so\n";
+    let Imported { profile, warnings, complete } = read(text.as_bytes());
+    assert!(complete && warnings.is_empty(), "{warnings:?}");
+    let modules: Vec<&str> = profile.stacks.modules.iter().map(|module| module.path.as_str()).collect();
+    assert_eq!(modules, ["/srv/demo/server", "/srv/demo/lib/libx.so"]);
+    let svmas: Vec<Address> = profile.stacks.locations.iter().map(|location| location.address).collect();
+    let in_module = |module, svma| Address::InModule { module: mallow_profile::ModuleId(module), svma };
+    assert_eq!(svmas, [in_module(0, 0x40_1200), in_module(1, 0x100)]);
+    assert_eq!((profile.totals().leaked_blocks, profile.totals().bytes), (5, 1500));
+}
+
 #[test]
 fn exact_metrics_stay_exact() {
     let imported = read(&fixture("gperftools/heaps.heap"));

@@ -9,7 +9,12 @@ use mallow_profile::Profile;
 use std::path::Path;
 
 /// Looks names up for what has none, or says why not. Returns warnings.
-pub fn name_addresses(path: &Path, format: Format, profile: &mut Profile, is_complete: bool) -> Vec<String> {
+pub(crate) fn name_addresses(
+    path: &Path,
+    format: Format,
+    profile: &mut Profile,
+    is_complete: bool,
+) -> Vec<String> {
     let may_lack_names = match format {
         Format::Mallow => !is_complete,
         format => format.may_lack_names(),

@@ -102,7 +102,7 @@ pub(crate) fn event_report<'a>(
 }
 
 /// Returns the period of a process's time line.
-fn time_of(process: &Process, window: Window, slices: usize) -> Slices {
+pub(crate) fn time_of(process: &Process, window: Window, slices: usize) -> Slices {
     let start_us = process.started_us.max(window.from_us);
     // One more, because the last event may carry the time of the end.
     let end_us = process.ended_us.saturating_add(1).min(window.to_us);
@@ -131,11 +131,16 @@ fn check_available(document: &ProfileFile, asked: &EventOptions) -> Result<(), F
     if !document.has_events() {
         return Err(without_events(document));
     }
-    if document.format == Format::Mallow {
+    // A trace that was imported has what its file had.
+    if document.format == Format::Mallow && document.profile.recording.counting_version > 0 {
         return Ok(());
     }
     let refused = |what: &str| {
-        let (path, format) = (document.path.display(), document.format);
+        let path = document.path.display();
+        let format = match document.format {
+            Format::Mallow => "trace of another tool's file",
+            format => format.name(),
+        };
         Err(Failure::new(format!(
             "{path} is a {format}, which does not contain {what}; record the program with mallow record."
         )))

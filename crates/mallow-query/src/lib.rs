@@ -17,6 +17,7 @@ mod any_file;
 mod debuginfod;
 mod events;
 pub mod explain;
+mod exported;
 mod failure;
 mod filtered;
 pub mod gc_log;
@@ -34,7 +35,6 @@ mod report;
 mod source_text;
 mod suppressions;
 
-pub use addresses::name_addresses;
 pub use any_file::{AnyFile, CpuFile, CpuWindow, no_time};
 pub use events::{EventOptions, Moment};
 pub use failure::{Failure, reason};

@@ -47,6 +47,11 @@ impl ProfileFile {
         Ok(ProfileFile::of(path, format, imported, attribution))
     }
 
+    /// Wraps what a reader made of a file of another tool.
+    pub fn read(path: &Path, format: Format, imported: Imported) -> ProfileFile {
+        ProfileFile::of(path, format, imported, ReallocAttribution::OwnSite)
+    }
+
     /// Wraps the result of a reader; addresses without symbols in a trace that was recorded here are resolved now.
     pub(crate) fn of(
         path: &Path,

@@ -11,6 +11,7 @@ use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
 use mallow_stats::Proportion;
+use mallow_view::Measure;
 use mallow_view::diff::{Change, DiffReport, DiffRow, Section, ShareVerdict, Stats, Verdict};
 use mallow_view::{FrameVisibility, Line, Piece, cut, short_name};
 use std::num::NonZeroU64;
@@ -68,9 +69,9 @@ pub enum Beside<M> {
     Words(String),
 }
 
-/// Formats a metric, divided by the number of operations.
+/// Formats a metric, divided by the number of operations. A peak is not: it is what was live at one moment, however often something was done.
 pub(crate) fn value(measure: impl Metric, value: u64, per: NonZeroU64) -> String {
-    if per == NonZeroU64::MIN {
+    if per == NonZeroU64::MIN || measure.word() == Measure::Peak.word() {
         return metric(measure, value);
     }
     if measure.unit() == Unit::Nanoseconds {
@@ -248,7 +249,10 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.per() > NonZeroU64::MIN {
-            notes.push(format!("All metrics are divided by {}.", grouped(self.per().get())));
+            let words: Vec<&str> =
+                self.0.comparison.totals.iter().map(|(measure, _)| measure.word()).collect();
+            let but = if words.contains(&Measure::Peak.word()) { " but the peak" } else { "" };
+            notes.push(format!("All metrics{but} are divided by {}.", grouped(self.per().get())));
         }
         let names = self.sides().map(|(_, file, _)| file);
         for (before, after, who) in [

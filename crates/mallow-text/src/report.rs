@@ -79,8 +79,13 @@ pub fn report(subject: &Subject<'_>, view: &ReportOptions, style: Style) -> Stri
     if sites.rows.is_empty() {
         sites = Sites::of(profile, view.shown, &Filter::default());
     }
-    out.extend(without_names(&sites.modules_without_names(), style.width, subject.origin.is_trace));
+    out.extend(without_names(&sites.modules_without_names(), style.width, !has_addresses_only(subject)));
     out.join("\n") + "\n"
+}
+
+/// Returns whether names can be looked up in the files that a profile names, if whoever asks for it says so.
+fn has_addresses_only(subject: &Subject<'_>) -> bool {
+    matches!(subject.origin.word, "jemalloc-heap" | "gperftools-heap" | "pprof")
 }
 
 /// What every part of the report needs.

@@ -60,6 +60,7 @@
 mod accesses;
 mod chunk;
 mod error;
+mod event_copy;
 mod events;
 mod large_pages;
 mod looks_like;
@@ -80,6 +81,7 @@ pub use chunk::{
     TRACE_MAGIC, TRACE_VERSION, TRACE_VERSION_OLDEST, check_file_header, file_header,
 };
 pub use error::TraceError;
+pub use event_copy::EventCopy;
 pub use events::{EVENTS_PER_CHUNK, EventDecoder, EventEncoder, EventVisitor, decode_events};
 pub use large_pages::want_large_pages;
 pub use looks_like::looks_like;
@@ -90,7 +92,7 @@ pub use recording::{End, Origin, Unnamed, Unseen};
 pub use stacks::{MappedModule, Modules, StackNode, Stacks};
 pub use symbols::{SymbolFrame, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
 pub use varint::DecodeError;
-pub use write_profile::write_profile;
+pub use write_profile::{write_profile, write_profile_with};
 pub use writer::TraceWriter;
 
 #[cfg(doc)]

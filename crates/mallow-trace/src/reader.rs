@@ -76,6 +76,12 @@ impl<R: Read + Seek> Trace<R> {
         Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })
     }
 
+    /// Returns whether single events of a process are there, and not only sums.
+    pub fn has_events(&self, process: ProcessIndex) -> bool {
+        let process = self.parts.processes.values().nth(process.0 as usize);
+        process.is_some_and(|process| !process.events.is_empty())
+    }
+
     /// Hands all events of one process to an aggregator or a pass of analyses, and returns their number. Processes and stacks are
     /// numbered as in the profile that [`Trace::import`] makes. Stops where the trace is damaged.
     pub fn analyse(&mut self, process: ProcessIndex, sink: &mut impl EventSink) -> Result<u64, TraceError> {

@@ -1,12 +1,12 @@
-//! A profile as a trace without events: what `mallow import` makes of another tool's file.
+//! A profile as a trace, with events or without: what `mallow import` makes of another tool's file, and `mallow export` of ours.
 //!
-//! The trace holds the sums and the names, so that every report but those that need events works on it. Each
+//! The trace holds the sums and the names, so that every report works on it but those that need events, if there are none. Each
 //! location gets a made-up address of its own, by which its stack nodes find it again.
 
 use crate::{
-    Accesses, End, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess, StackNode, Stacks,
-    SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads, TraceWriter,
-    Unnamed,
+    Accesses, End, EventCopy, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess, StackNode,
+    Stacks, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads,
+    TraceWriter, Unnamed,
 };
 use mallow_profile::{
     Aggregator, Process, ProcessIndex, Profile, SiteSummary, StackId, Summary, ThreadSummary,
@@ -24,6 +24,19 @@ const FIRST_AVMA: u64 = 0x1000;
 /// # Errors
 /// What `out` refused, or a table of more than 4 GiB.
 pub fn write_profile(profile: &Profile, format: &str, out: &mut dyn Write) -> io::Result<()> {
+    write_profile_with(profile, format, &mut |_, _| Ok(()), out)
+}
+
+/// The same with single events: `feed` passes those of a process to what it is given.
+///
+/// # Errors
+/// As [`write_profile`], and those of `feed`.
+pub fn write_profile_with(
+    profile: &Profile,
+    format: &str,
+    feed: &mut dyn FnMut(ProcessIndex, &mut EventCopy<'_, '_>) -> io::Result<()>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut trace = TraceWriter::new(out, ZSTD_LEVEL)?;
     trace.put_whole(&profile.recording)?;
     trace.put_whole(&Origin {
@@ -35,7 +48,7 @@ pub fn write_profile(profile: &Profile, format: &str, out: &mut dyn Write) -> io
     for (index, process) in (0..).zip(&profile.processes) {
         let used = UsedStacks::of(profile, ProcessIndex(index));
         symbols.processes.push(SymbolProcess { process: index, keys: used.keys(profile) });
-        put_process(&mut trace, profile, index, process, &used)?;
+        put_process(&mut trace, profile, index, process, &used, feed)?;
     }
     trace.put_whole(&symbols)?;
     if !profile.recording.nameless.is_empty() {
@@ -50,6 +63,7 @@ fn put_process(
     index: u32,
     process: &Process,
     used: &UsedStacks,
+    feed: &mut dyn FnMut(ProcessIndex, &mut EventCopy<'_, '_>) -> io::Result<()>,
 ) -> io::Result<()> {
     trace.put(
         index,
@@ -62,6 +76,9 @@ fn put_process(
     )?;
     trace.put(index, &used.nodes(profile))?;
     trace.put(index, &threads_of(process))?;
+    let mut events = EventCopy::new(trace, index, &used.numbers);
+    feed(ProcessIndex(index), &mut events)?;
+    events.finish()?;
     trace.put(index, &Samples { samples: process.samples.clone() })?;
     if !process.live_samples.is_empty() {
         trace.put(index, &LiveSamples { samples: process.live_samples.clone() })?;

@@ -2,7 +2,7 @@
 //!
 //! Source: heaptrack's reader `accumulatedtracedata.cpp`; the records are described in our importer of the same name.
 //!
-//! heaptrack stores events and a profile has sums, so the writer generates synthetic events that add up to the sums.
+//! heaptrack stores events. Those of a file that has them are written as they were ([`EventLog`]). Otherwise a profile has sums, so the writer generates synthetic events that add up to the sums.
 //! By site, these equal the profile: allocations and their bytes, what was live at the peak, what was live at the
 //! end, and temporaries. So do the totals, with the peaks of several processes summed. Synthetic, and not to be
 //! interpreted, are the order and the times of allocations, the sizes of single blocks (as equal as a site's sums
@@ -12,9 +12,11 @@
 //! foreign blocks.
 
 mod blocks;
+mod log;
 mod schedule;
 mod tables;
 
+use log::EventLog;
 use mallow_profile::left_out;
 use mallow_profile::{Profile, Sample, TimeUnit};
 use schedule::Schedule;
@@ -55,6 +57,40 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     clock.write_from_peak(out)?;
     writeln!(out, "# strings: {:x}\n# ips: {:x}", counts.strings, counts.instructions)?;
     warnings.extend(schedule.warnings());
+    Ok(warnings)
+}
+
+/// Writes the events of the profile's one process, which `feed` passes to what it is given; returns warnings about what the format cannot hold.
+///
+/// # Errors
+/// The errors of `out` and of `feed`.
+pub(super) fn write_events(
+    profile: &Profile,
+    feed: impl FnOnce(&mut EventLog<'_>) -> io::Result<()>,
+    out: &mut dyn Write,
+) -> io::Result<Vec<String>> {
+    writeln!(out, "v 10400 3\nX {}", one_line(&profile.recording.command.join(" ")))?;
+    writeln!(out, "I {PAGE_BYTES:x} 0")?;
+    let counts = tables::write(profile, out)?;
+    let samples = profile.processes.first().map_or(&[][..], |process| &process.samples);
+    let mut log = EventLog::new(samples, out);
+    feed(&mut log)?;
+    log.finish(profile.recording.duration_us)?;
+    writeln!(out, "# strings: {:x}\n# ips: {:x}", counts.strings, counts.instructions)?;
+    let held = [
+        "allocations",
+        "temporary",
+        "peak",
+        "leaked",
+        "own maxima",
+        "lifetimes",
+        "first and last times",
+        "resident memory",
+    ];
+    let mut warnings = Vec::from_iter(left_out::sentence(profile, "heaptrack's format", &held));
+    warnings.push(String::from(
+        "heaptrack calls a block temporary if it is freed by the very next event of all threads; times are cut to whole milliseconds",
+    ));
     Ok(warnings)
 }
 

@@ -7,6 +7,9 @@
 //! MAPPED_LIBRARIES:
 //! ```
 //!
+//! or `--- Memory map: ---`, with lines such as `  00400000-00fcb000: $source/server` after `  source=/srv/demo`.
+//!
+//!
 //! live blocks: bytes [allocated blocks: bytes] @ stack, innermost first. The text after the header's `@` says how it
 //! was made: `heapprofile` counted every allocation; `heap_v2/R` is a sample with a period of R bytes; `heap/R` one
 //! with a period of R / 2. Go writes the last one too (`debug=1`), with names after each stack, tabs in between, and
@@ -41,7 +44,7 @@ pub(super) fn read_after_header(
     let mut entry = Entry::default();
     while let Some(line) = lines.next_text()? {
         let line = line.trim();
-        if line == "MAPPED_LIBRARIES:" {
+        if matches!(line, "MAPPED_LIBRARIES:" | "--- Memory map: ---") {
             heap.mappings = Some(Mappings::read(&mut lines)?);
             break;
         }

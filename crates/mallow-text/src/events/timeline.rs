@@ -109,6 +109,8 @@ fn line(page: &Page<'_>, name: &str, values: &[u64], text: &dyn Fn(u64) -> Strin
     let width = GUTTER - 1;
     let bars = bars(values, highest, 1).concat();
     let label = text(highest);
+    // A label as wide as the gutter gives up the blank before its unit, or the line would be a column too long.
+    let label = if label.columns() > width { label.replace(' ', "") } else { label };
     vec![heading, format!("{label:>width$} {bars}").trim_end().to_owned()]
 }
 

@@ -102,6 +102,35 @@ impl Pairs {
     }
 }
 
+/// Pairs that are written when they are needed for the first time.
+#[derive(Default)]
+pub(super) struct PairLog {
+    numbers: FxHashMap<(u64, u32), Pair>,
+}
+
+impl PairLog {
+    /// Returns the number of a pair; writes it if it is new.
+    pub(super) fn number(
+        &mut self,
+        size: u64,
+        stack: Option<StackId>,
+        out: &mut dyn Write,
+    ) -> io::Result<Pair> {
+        let key = (size, stack.map_or(0, |stack| stack.0 + 1));
+        if let Some(pair) = self.numbers.get(&key) {
+            return Ok(*pair);
+        }
+        if self.numbers.is_empty() {
+            // As [`Pairs::write`] writes [`Pair::NONE`].
+            writeln!(out, "a 0 {:x}", key.1)?;
+        }
+        let pair = Pair(self.numbers.len() as u64 + 1);
+        self.numbers.insert(key, pair);
+        writeln!(out, "a {size:x} {:x}", key.1)?;
+        Ok(pair)
+    }
+}
+
 /// Replaces line breaks, which would end the record.
 pub(super) fn one_line(text: &str) -> String {
     text.replace(['\n', '\r'], " ")

@@ -10,6 +10,9 @@ pub(crate) const NO_ADDRESS: &str = "[no-address]";
 /// No file has a longer path; the path of a damaged one would be copied into every frame.
 const PATH_BYTES_MAX: usize = 4096;
 
+/// Variables that a file may have.
+const VARIABLES_MAX: usize = 16;
+
 /// Programs that are linked to a fixed address are below this; addresses that the loader chooses are above, in 32-bit programs too.
 const FIXED_BELOW: u64 = 0x1000_0000;
 
@@ -53,8 +56,20 @@ impl Mappings {
     /// Parses up to the end. Lines that are not mappings, such as those that Go adds, are skipped.
     pub(crate) fn read(lines: &mut Lines<'_>) -> Result<Mappings, ImportError> {
         let mut mappings = Vec::new();
+        let mut variables: Vec<(String, String)> = Vec::new();
         while let Some(line) = lines.next_text()? {
-            mappings.extend(Mapping::of_line(&line));
+            match variable(&line) {
+                // A file may name a folder, and then begin paths with it.
+                Some((name, value)) if variables.len() < VARIABLES_MAX => {
+                    variables.push((format!("${name}"), value.to_owned()));
+                }
+                _ => {
+                    let found = variables.iter().find(|(name, _)| line.contains(name.as_str()));
+                    let line =
+                        found.map_or(line.clone(), |(name, value)| line.replacen(name.as_str(), value, 1));
+                    mappings.extend(Mapping::of_line(&line));
+                }
+            }
         }
         Ok(Mappings::of(mappings))
     }
@@ -130,11 +145,21 @@ impl Mapping {
         !self.path.is_empty() && !self.path.starts_with('[')
     }
 
+    /// Parses what is left of `00400000-00fcb000: /srv/demo/server`, as Google's servers write it: code, from the beginning of the file.
+    fn of_google([start, end]: [u64; 2], line: &str) -> Option<Mapping> {
+        let path = line.trim_start().split_once(' ')?.1.trim().to_owned();
+        let is_short = path.len() <= PATH_BYTES_MAX;
+        is_short.then_some(Mapping { start, end, offset: 0, path, is_code: true, bias: 0 })
+    }
+
     /// Parses `564a055bf000-564a055c0000 r--p 00000000 fe:00 796919      /srv/demo/heaps`.
     fn of_line(line: &str) -> Option<Mapping> {
         let hexadecimal = |word: &str| u64::from_str_radix(word, 16).ok();
         let mut words = line.trim_start().splitn(6, ' ');
         let (start, end) = words.next()?.split_once('-')?;
+        if let Some(end) = end.strip_suffix(':') {
+            return Mapping::of_google([hexadecimal(start)?, hexadecimal(end)?], line);
+        }
         let is_code = words.next()?.contains('x');
         let offset = hexadecimal(words.next()?)?;
         let path = words.nth(2).unwrap_or_default().trim();
@@ -144,6 +169,13 @@ impl Mapping {
         }
         Some(Mapping { start: hexadecimal(start)?, end: hexadecimal(end)?, offset, path, is_code, bias: 0 })
     }
+}
+
+/// Returns the name and the value of `source=/srv/demo`, which paths begin with as `$source`.
+fn variable(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.trim().split_once('=')?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    (is_name && value.len() <= PATH_BYTES_MAX).then_some((name, value.trim()))
 }
 
 #[cfg(test)]

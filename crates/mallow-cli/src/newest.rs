@@ -22,11 +22,7 @@ pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
         LowCommand::Open(low) => &mut low.file,
         LowCommand::Diff(low) if low.before.is_none() => {
             let [before, after] = newest_two(Path::new("."))?;
-            output::note(&[format!(
-                "this is {} against {}, the two newest profiles in this folder.",
-                before.display(),
-                after.display()
-            )]);
+            output::note(&[about_two(&before, &after)]);
             (low.before, low.after) = (Some(before), Some(after));
             return Ok(());
         }
@@ -40,11 +36,22 @@ pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the newest profile, preceded by the next older one of the same kind.
+fn about_two(before: &Path, after: &Path) -> String {
+    let which = match [program(before), program(after)] {
+        [Some(before), Some(after)] if before == after => format!("profiles of {after} in this folder"),
+        [Some(_), Some(_)] => "profiles in this folder; they are of different programs".to_owned(),
+        _ => "profiles in this folder".to_owned(),
+    };
+    format!("this is {} against {}, the two newest {which}.", before.display(), after.display())
+}
+
+/// Returns the newest profile, preceded by the next older one of its program, if mallow chose the names, or else of its kind.
 fn newest_two(folder: &Path) -> Result<[PathBuf; 2], Failure> {
     let mut profiles = profiles(folder)?.into_iter();
     let after = profiles.next().ok_or_else(none)?;
-    let before = profiles.find(|path| ending(path) == ending(&after)).ok_or_else(|| {
+    let older: Vec<PathBuf> = profiles.filter(|path| ending(path) == ending(&after)).collect();
+    let of_program = older.iter().find(|path| program(path).is_some() && program(path) == program(&after));
+    let before = of_program.or(older.first()).cloned().ok_or_else(|| {
         Failure::new(format!(
             "the newest profile in this folder is {}, and there is no other of its kind to compare it with; name the files.",
             after.display()
@@ -83,6 +90,13 @@ fn profiles(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
 fn ending(path: &Path) -> Option<&'static str> {
     let name = path.file_name()?.to_string_lossy();
     ENDINGS.into_iter().find(|ending| name.ends_with(ending) && !name.starts_with('.'))
+}
+
+/// Returns the program in a name that mallow chose, such as `app` in `app.4242.mallow`.
+fn program(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    let (program, pid) = name.strip_suffix(ending(path)?)?.rsplit_once('.')?;
+    pid.bytes().all(|byte| byte.is_ascii_digit()).then(|| program.to_owned())
 }
 
 #[cfg(test)]
@@ -127,6 +141,25 @@ mod tests {
             file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
         }
         assert_eq!(profiles(folder.path()).unwrap(), paths(&["c.mallow", "b.mallow", "a.mallow"]));
+    }
+
+    #[test]
+    fn two_of_one_program_are_compared_if_there_are_two() {
+        let names = ["git.2.mallow", "a.mallow", "ls.1.cpu.pb.gz", "ls.3.mallow", "git.4.mallow"];
+        let [before, after] = newest_two(folder(&names).path()).unwrap();
+        assert_eq!([&before, &after], [Path::new("git.2.mallow"), Path::new("git.4.mallow")]);
+        let told =
+            "this is git.2.mallow against git.4.mallow, the two newest profiles of git in this folder.";
+        assert_eq!(about_two(&before, &after), told);
+        let [before, after] = newest_two(folder(&names[..4]).path()).unwrap();
+        assert_eq!([&before, &after], [Path::new("a.mallow"), Path::new("ls.3.mallow")]);
+        let told = "this is a.mallow against ls.3.mallow, the two newest profiles in this folder.";
+        assert_eq!(about_two(&before, &after), told);
+        let told = about_two(Path::new("git.2.mallow"), &after);
+        assert!(
+            told.ends_with("the two newest profiles in this folder; they are of different programs."),
+            "{told}"
+        );
     }
 
     #[test]

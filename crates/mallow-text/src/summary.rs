@@ -107,12 +107,18 @@ fn title(summary: &Summary<'_>, style: Style) -> String {
     format!("{}: {end}", style.bold(&cut_end(&printable(&summary.command), left)))
 }
 
-/// Formats `names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them`.
+/// Formats `names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them`. A longer name has fewer words
+/// behind it rather than letters left out: it is what has to be looked for.
 fn nameless_line(module: &str, style: Style) -> String {
-    let cure = " is stripped; its debug package, or DEBUGINFOD_URLS, brings them";
+    const CURES: [&str; 2] = [
+        " is stripped; its debug package, or DEBUGINFOD_URLS, brings them",
+        " is stripped; its debug package brings them",
+    ];
     let label = "names: ";
-    let left = style.width.saturating_sub(label.len() + cure.len());
-    format!("{label}{}{cure}", cut_end(&printable(module.rsplit('/').next().unwrap_or(module)), left))
+    let name = printable(module.rsplit('/').next().unwrap_or(module));
+    let left = |cure: &str| style.width.saturating_sub(label.len() + cure.len());
+    let cure = CURES.into_iter().find(|cure| name.columns() <= left(cure)).unwrap_or(CURES[1]);
+    format!("{label}{}{cure}", cut_end(&name, left(cure)))
 }
 
 /// Formats one measure's total, with related metrics.
@@ -204,6 +210,18 @@ mod tests {
     use insta::assert_snapshot;
     use mallow_profile::Profile;
     use mallow_samples::profile as sample;
+
+    #[test]
+    fn a_library_that_has_to_be_looked_for_has_its_whole_name() {
+        let line = |module: &str| nameless_line(module, Style { width: 80, ..Style::PLAIN });
+        assert_eq!(
+            line("/usr/bin/git"),
+            "names: git is stripped; its debug package, or DEBUGINFOD_URLS, brings them"
+        );
+        let long = line("/usr/lib/libsqlite3.so.0");
+        assert_eq!(long, "names: libsqlite3.so.0 is stripped; its debug package brings them");
+        assert_eq!(line(&"x".repeat(200)).columns(), 80);
+    }
 
     fn text(profile: &Profile) -> String {
         text_of(profile, &[])

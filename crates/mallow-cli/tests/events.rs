@@ -138,7 +138,7 @@ fn windows_that_cannot_be_are_refused() {
     assert!(text.contains("is behind --to"), "{text}");
     let text = refused(folder.path(), &["report", "t", "--threads", "--process", "1"]);
     assert!(text.contains("t has no process 1; it has "), "{text}");
-    for args in [&["--timeline", "--sort", "bytes"][..], &["--at", "5"], &["--short-lived", "10%"]] {
+    for args in [&["--timeline", "--sort", "bytes"][..], &["--at", "5x"], &["--short-lived", "10%"]] {
         let output = mallow(folder.path(), &[&["report", "t"][..], args].concat());
         assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(2), ""), "{args:?}");
     }

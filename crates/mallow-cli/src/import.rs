@@ -38,6 +38,10 @@ pub(crate) fn run(import: &LowImport) -> Result<u8, Failure> {
         Document::Profile(format, imported) => {
             let document = ProfileFile::read(&import.file, format, imported);
             output::warn(&document.warnings);
+            if !document.profile.recording.suppressions.is_empty() {
+                let kept_out = "the file's suppressions of leaks are not in the trace; report the file itself to use them";
+                output::warn(&[kept_out.to_owned()]);
+            }
             let path = import.output.clone().map_or_else(|| beside(&import.file), Ok)?;
             let new = Destination::of(Some(path), import.force);
             let events = document.exported_events(ExportFormat::Mallow)?;

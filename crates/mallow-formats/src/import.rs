@@ -47,13 +47,26 @@ pub(crate) fn any_of_file(
     path: &Path,
     attribution: ReallocAttribution,
 ) -> Result<AnyImported, ImportError> {
-    match format {
+    let torn = source.torn();
+    let mut imported = match format {
         Format::Pprof => pprof::read_any(&source.whole(format)?),
         Format::PerfData => Ok(AnyImported::Cpu(perf_data::read(&source.whole(format)?)?)),
         Format::PerfScript => Ok(AnyImported::Cpu(perf_script::read(source.lines(format))?)),
-        _ => Ok(AnyImported::Heap(of_file(source, format, path, attribution)?)),
+        _ => return Ok(AnyImported::Heap(of_file(source, format, path, attribution)?)),
+    }?;
+    if torn.get() {
+        let (warnings, complete) = match &mut imported {
+            AnyImported::Heap(imported) => (&mut imported.warnings, &mut imported.complete),
+            AnyImported::Cpu(imported) => (&mut imported.warnings, &mut imported.complete),
+        };
+        (*complete, _) = (false, warnings.push(CUT.to_owned()));
     }
+    Ok(imported)
 }
+
+/// The warning about a compressed file that was cut off.
+const CUT: &str =
+    "the compressed file was cut off: what stands before the cut is read, and the rest is missing";
 
 /// Parses bytes of a known or given format, as a profile of any kind.
 ///
@@ -80,6 +93,16 @@ pub fn read_as(bytes: &[u8], format: Format) -> Result<Imported, ImportError> {
 }
 
 fn read(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
+    let torn = source.torn();
+    let mut imported = read_unpacked(source, format)?;
+    if torn.get() && format != Format::Heaptrack {
+        imported.complete = false;
+        imported.warnings.push(CUT.to_owned());
+    }
+    Ok(imported)
+}
+
+fn read_unpacked(source: Source<'_>, format: Format) -> Result<Imported, ImportError> {
     match format {
         Format::JemallocHeap => jemalloc_heap::read(source.lines(format)),
         Format::GperftoolsHeap => gperftools_heap::read(source.lines(format)),

@@ -1,10 +1,17 @@
 //! The lines of a text file, with their numbers for error messages.
 
 use crate::{Format, ImportError, Position};
-use std::io::{BufRead, Read};
+use std::cell::Cell;
+use std::io::{self, BufRead, Read};
+use std::rc::Rc;
 
 /// The maximum length of a line: no tool writes longer ones, and they would have to fit into memory.
 const LINE_BYTES_MAX: u64 = 16 << 20;
+
+/// Returns whether a compressed stream ended before its end.
+pub(crate) fn is_cut(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::UnexpectedEof
+}
 
 /// Reads one line after the other into one buffer.
 pub(crate) struct Lines<'a> {
@@ -12,17 +19,32 @@ pub(crate) struct Lines<'a> {
     format: Format,
     buffer: Vec<u8>,
     number: u64,
+    /// Set where a compressed stream ends before its end, which ends the lines; none where that is an error.
+    torn: Option<Rc<Cell<bool>>>,
 }
 
 impl<'a> Lines<'a> {
     pub(crate) fn new(reader: Box<dyn BufRead + 'a>, format: Format) -> Lines<'a> {
-        Lines { reader, format, buffer: Vec::new(), number: 0 }
+        Lines { reader, format, buffer: Vec::new(), number: 0, torn: None }
+    }
+
+    /// Ends where a compressed stream was cut, and says so. heaptrack's reader tells of it by itself.
+    pub(crate) fn until_cut(mut self, torn: Rc<Cell<bool>>) -> Lines<'a> {
+        self.torn = Some(torn).filter(|_| self.format != Format::Heaptrack);
+        self
     }
 
     /// Returns the next line without its line break; `None` after the last.
     pub(crate) fn next(&mut self) -> Result<Option<&[u8]>, ImportError> {
         self.buffer.clear();
-        let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.buffer)?;
+        let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut self.buffer);
+        let read = match (read, &self.torn) {
+            (Err(error), Some(torn)) if is_cut(&error) => {
+                torn.set(true);
+                return Ok(None);
+            }
+            (read, _) => read?,
+        };
         if read == 0 {
             return Ok(None);
         }

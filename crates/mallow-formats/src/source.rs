@@ -1,10 +1,12 @@
 //! A file's decompressed bytes, in memory bounded by the file's size.
 
-use crate::lines::Lines;
+use crate::lines::{Lines, is_cut};
 use crate::{Format, ImportError};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
+use std::rc::Rc;
 
 /// Enough to recognise the format.
 const BEGINNING_BYTES: u64 = 8 << 10;
@@ -19,6 +21,8 @@ pub(crate) struct Source<'a> {
     rest: Box<dyn BufRead + 'a>,
     is_packed: bool,
     plain: Option<PlainFile>,
+    /// Whether the compressed stream ended before its end.
+    torn: Rc<Cell<bool>>,
 }
 
 impl<'a> Source<'a> {
@@ -56,8 +60,13 @@ impl<'a> Source<'a> {
             rest = Box::new(BufReader::new(Bounded { packed: rest, left: unpacked_max, unpacked_max }));
         }
         let mut beginning = Vec::new();
-        rest.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning)?;
-        Ok(Source { beginning, rest, is_packed, plain: None })
+        let torn = Rc::new(Cell::new(false));
+        match rest.by_ref().take(BEGINNING_BYTES).read_to_end(&mut beginning) {
+            // What was unpacked before is there.
+            Err(error) if is_cut(&error) && !beginning.is_empty() => torn.set(true),
+            read => drop(read?),
+        }
+        Ok(Source { beginning, rest, is_packed, plain: None, torn })
     }
 
     /// Returns the first decompressed bytes.
@@ -78,6 +87,10 @@ impl<'a> Source<'a> {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 Err(ImportError::Unsupported { format, reason: error.to_string() })
             }
+            Err(error) if is_cut(&error) => {
+                self.torn.set(true);
+                Ok(bytes)
+            }
             read => Ok(read.map(|_| bytes)?),
         }
     }
@@ -92,9 +105,15 @@ impl<'a> Source<'a> {
         self.plain.take()
     }
 
+    /// Returns whether the compressed stream ended before its end, to be asked when everything has been read.
+    pub(crate) fn torn(&self) -> Rc<Cell<bool>> {
+        Rc::clone(&self.torn)
+    }
+
     /// Returns the decompressed lines, one at a time.
     pub(crate) fn lines(self, format: Format) -> Lines<'a> {
-        Lines::new(Box::new(self.reader()), format)
+        let torn = self.torn();
+        Lines::new(Box::new(self.reader()), format).until_cut(torn)
     }
 }
 
@@ -212,9 +231,15 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_archive_is_an_error() {
-        let stored = gzip(&b"main;work 12\n".repeat(20_000));
-        let source = Source::of_bytes(&stored[..stored.len() / 2]);
-        assert!(source.is_err() || source.unwrap().whole(Format::Folded).is_err());
+    fn a_torn_archive_is_read_up_to_its_end_and_known_to_be_torn() {
+        let text = b"main;work 12\n".repeat(20_000);
+        let stored = gzip(&text);
+        for (length, is_torn) in [(stored.len() / 2, true), (stored.len(), false)] {
+            let source = Source::of_bytes(&stored[..length]).unwrap();
+            let torn = source.torn();
+            let read = source.whole(Format::Folded).unwrap();
+            assert!(text.starts_with(&read) && !read.is_empty());
+            assert_eq!((torn.get(), read.len() < text.len()), (is_torn, is_torn));
+        }
     }
 }

@@ -26,6 +26,19 @@ fn a_memory_map_with_variables_is_read() {
     assert_eq!((profile.totals().leaked_blocks, profile.totals().bytes), (5, 1500));
 }
 
+/// In the middle of the compressed stream: what stands before is a dump without mappings.
+#[test]
+fn a_packed_file_that_was_cut_is_read_up_to_the_cut() {
+    let text = fixture("gperftools/heaps.heap");
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    std::io::Write::write_all(&mut packed, &text).unwrap();
+    let packed = packed.finish().unwrap();
+    let Imported { profile, warnings, complete } = read(&packed[..packed.len() / 2]);
+    let cut = "the compressed file was cut off: what stands before the cut is read, and the rest is missing";
+    assert!(!complete && warnings.iter().any(|warning| warning == cut), "{warnings:?}");
+    assert_eq!(profile.totals().bytes, 17_216_320);
+}
+
 #[test]
 fn exact_metrics_stay_exact() {
     let imported = read(&fixture("gperftools/heaps.heap"));

@@ -56,6 +56,8 @@ pub struct Recording {
     pub nameless: Vec<Nameless>,
     /// Where code was mapped, if the file says it: an export has the same addresses then.
     pub mapped: Vec<MappedCode>,
+    /// Lines of `leak:PATTERN` that the file has of the program.
+    pub suppressions: Vec<String>,
 }
 
 /// Where the code of a file was mapped.

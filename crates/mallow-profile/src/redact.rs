@@ -9,6 +9,7 @@ impl Profile {
         self.stacks.redact();
         self.recording.environment.clear();
         self.recording.mapped.clear();
+        self.recording.suppressions.clear();
         self.recording.command.truncate(1);
         self.recording.command.iter_mut().for_each(|program| *program = base_name(program));
         self.recording.nameless.iter_mut().for_each(|nameless| nameless.module = base_name(&nameless.module));

@@ -56,20 +56,28 @@ impl Suppression {
     /// # Errors
     /// The first line that is neither a suppression nor a comment nor empty.
     pub fn parse(text: &str) -> Result<Vec<Suppression>, SuppressionError> {
-        let mut found = Vec::new();
+        let (found, wrong) = Suppression::parse_lines(text);
+        wrong.into_iter().next().map_or(Ok(found), Err)
+    }
+
+    /// The same, with the lines that are neither a suppression nor a comment nor empty beside those that are.
+    pub fn parse_lines(text: &str) -> (Vec<Suppression>, Vec<SuppressionError>) {
+        let (mut found, mut errors) = (Vec::new(), Vec::new());
         for (index, line) in text.lines().enumerate() {
             let (line, number) = (line.trim(), index + 1);
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
             let wrong = |reason| SuppressionError { line: number, reason };
-            let pattern = line.strip_prefix("leak:").ok_or_else(|| wrong(what_else(line)))?.trim();
-            if pattern.is_empty() {
-                return Err(wrong("has no pattern behind `leak:`; `leak:*` would suppress everything"));
+            match line.strip_prefix("leak:").map(str::trim) {
+                None => errors.push(wrong(what_else(line))),
+                Some("") => {
+                    errors.push(wrong("has no pattern behind `leak:`; `leak:*` would suppress everything"));
+                }
+                Some(pattern) => found.push(Suppression::new(pattern, number)),
             }
-            found.push(Suppression::new(pattern, number));
         }
-        Ok(found)
+        (found, errors)
     }
 
     fn new(pattern: &str, line: usize) -> Suppression {

@@ -30,9 +30,21 @@ pub(crate) fn apply(
         let text = mallow_files::open_input(path)
             .and_then(std::io::read_to_string)
             .map_err(|error| Failure::new(format!("cannot read {shown}: {}.", reason(&error))))?;
-        let found = Suppression::parse(&text)
-            .map_err(|error| Failure::new(format!("cannot use {shown}: {error}.")))?;
+        let (found, wrong) = Suppression::parse_lines(&text);
+        match wrong.first() {
+            Some(error) if found.is_empty() => {
+                return Err(Failure::new(format!("cannot use {shown}: {error}.")));
+            }
+            _ => warnings.extend(wrong.iter().map(|error| format!("{shown}: {error}; it is passed over"))),
+        }
         applied.add(path.display().to_string(), false, found);
+    }
+    if asked.embedded && !profile.recording.suppressions.is_empty() {
+        let (found, wrong) = Suppression::parse_lines(&profile.recording.suppressions.join("\n"));
+        let shown = file.display();
+        warnings
+            .extend(wrong.iter().map(|error| format!("suppressions in {shown}: {error}; it is passed over")));
+        applied.add(shown.to_string(), true, found);
     }
     if asked.embedded && may_be_opened(file) {
         add_embedded(&mut applied, profile, warnings);
@@ -89,8 +101,29 @@ mod tests {
     }
 
     #[test]
+    fn those_in_heaptracks_file_take_leaks_unless_nobody_wants_them() {
+        for (embedded, taken) in [(true, 1), (false, 0)] {
+            let (mut profile, mut warnings) = (sample::leaky_c(), Vec::new());
+            profile.recording.suppressions = vec!["leak:load_field".into(), "nonsense".into()];
+            let asked = SuppressionRequest { files: Vec::new(), embedded };
+            let applied = apply(&mut profile, Path::new("/nowhere/app.zst"), &asked, &mut warnings).unwrap();
+            assert_eq!(applied.taken.len(), taken);
+            let told = warnings.iter().any(|warning| {
+                warning.starts_with("suppressions in /nowhere/app.zst: line 2 ")
+                    && warning.ends_with("; it is passed over")
+            });
+            assert_eq!(told, embedded, "{warnings:?}");
+        }
+    }
+
+    #[test]
     fn a_file_that_is_none_is_a_sentence() {
         let (_folder, asked) = file("leak:a\nrace:b\n");
+        let mut warnings = Vec::new();
+        apply(&mut sample::leaky_c(), Path::new("trace"), &asked, &mut warnings).unwrap();
+        let ending = "known.txt: line 2 suppresses what another sanitizer finds; only lines of `leak:PATTERN` suppress leaks; it is passed over";
+        assert!(warnings[0].ends_with(ending), "{}", warnings[0]);
+        let (_folder, asked) = file("# none\nrace:b\n");
         let failure = apply(&mut sample::leaky_c(), Path::new("trace"), &asked, &mut Vec::new()).unwrap_err();
         let ending = "known.txt: line 2 suppresses what another sanitizer finds; only lines of `leak:PATTERN` \
                       suppress leaks.";

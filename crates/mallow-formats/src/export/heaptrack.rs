@@ -48,6 +48,7 @@ pub(super) fn write(profile: &Profile, out: &mut dyn Write) -> io::Result<Vec<St
     writeln!(out, "v 10400 3\n{MADE_UP_COMMENT}")?;
     writeln!(out, "X {}", one_line(&profile.recording.command.join(" ")))?;
     writeln!(out, "I {PAGE_BYTES:x} 0")?;
+    write_suppressions(profile, out)?;
     let counts = tables::write(profile, out)?;
     pairs.write(out)?;
     let clock = Clock::of(profile);
@@ -71,6 +72,7 @@ pub(super) fn write_events(
 ) -> io::Result<Vec<String>> {
     writeln!(out, "v 10400 3\nX {}", one_line(&profile.recording.command.join(" ")))?;
     writeln!(out, "I {PAGE_BYTES:x} 0")?;
+    write_suppressions(profile, out)?;
     let counts = tables::write(profile, out)?;
     let samples = profile.processes.first().map_or(&[][..], |process| &process.samples);
     let mut log = EventLog::new(samples, out);
@@ -92,6 +94,10 @@ pub(super) fn write_events(
         "heaptrack calls a block temporary if it is freed by the very next event of all threads; times are cut to whole milliseconds",
     ));
     Ok(warnings)
+}
+
+fn write_suppressions(profile: &Profile, out: &mut dyn Write) -> io::Result<()> {
+    profile.recording.suppressions.iter().try_for_each(|line| writeln!(out, "S {}", one_line(line)))
 }
 
 /// Returns the warnings that are known before anything is written.

@@ -82,7 +82,6 @@ struct Reader<S> {
     is_made_up: bool,
     /// The comments that the interpreter writes at the end.
     has_trailer: bool,
-    suppressions: u64,
     skipped: Skipped,
     /// Why reading ended before the end.
     torn: Option<String>,
@@ -132,7 +131,6 @@ impl<S: EventSink> Reader<S> {
             is_attached: false,
             is_made_up: false,
             has_trailer: false,
-            suppressions: 0,
             skipped: Skipped::default(),
             torn: None,
         }
@@ -185,7 +183,10 @@ impl<S: EventSink> Reader<S> {
                 self.builder.recording().command = words.collect();
             }
             b'I' => self.page_bytes = fields.number("a page size")?,
-            b'S' => self.suppressions += 1,
+            b'S' => {
+                let line = fields.rest();
+                self.builder.recording().suppressions.push(line);
+            }
             b'A' => self.is_attached = true,
             _ => return Err(NotThere("one of heaptrack's lines")),
         }
@@ -299,13 +300,6 @@ impl<S: EventSink> Reader<S> {
         if self.is_attached {
             warnings.push(String::from(
                 "heaptrack was attached to a running process: what was allocated before is not in the metrics",
-            ));
-        }
-        if self.suppressions > 0 {
-            warnings.push(format!(
-                "{} of the program itself {} not applied: the leaks that it names are among the leaked blocks",
-                counted(self.suppressions, "leak suppression", "leak suppressions"),
-                if self.suppressions == 1 { "was" } else { "were" }
             ));
         }
         if !self.process.samples.is_empty() && self.header.resident_is_doubtful() {

@@ -16,6 +16,13 @@ use mallow_base::{Frame, Place};
 use mallow_stacks::{StackId, Stacks};
 use rustc_hash::FxHashMap;
 
+/// Whether outermost calls are there twice: a trace has the nodes of each process by themselves, so equal stacks of two processes are two nodes.
+fn has_repeated_roots(stacks: &Stacks) -> bool {
+    let mut seen = vec![false; stacks.locations.len()];
+    let mut roots = stacks.nodes.iter().filter(|node| node.parent.is_none());
+    roots.any(|root| std::mem::replace(&mut seen[root.location.0 as usize], true))
+}
+
 /// An id of a stack's visible frames; `None` if it has no frame.
 pub(crate) type Appearance = Option<u32>;
 
@@ -69,6 +76,9 @@ impl<'a> Appearances<'a> {
     /// For who asks about most stacks.
     pub(crate) fn of_all(stacks: &'a Stacks, shown: FrameVisibility) -> Appearances<'a> {
         let mut looks = Appearances::of(stacks, shown);
+        if has_repeated_roots(stacks) {
+            return looks;
+        }
         looks.begins = vec![UNKNOWN; stacks.locations.len()];
         for location in 0..stacks.locations.len() {
             looks.number_frames(location);

@@ -27,6 +27,30 @@ fn stacks() -> impl Strategy<Value = (Stacks, Vec<Option<StackId>>)> {
     })
 }
 
+/// As a trace has them: the nodes of each process follow those of the one before.
+#[test]
+fn equal_stacks_of_two_processes_look_the_same() {
+    let mut builder = StacksBuilder::default();
+    let frame = |name: &str| vec![Frame { function: name.to_owned(), ..Frame::default() }];
+    let main = builder.location(Address::Anonymous { avma: 1 }, frame("main"));
+    let work = builder.location(Address::Anonymous { avma: 2 }, frame("work"));
+    let first = builder.stack([main, work]);
+    let mut stacks = builder.finish();
+    let base = stacks.nodes.len() as u32;
+    let again: Vec<_> = stacks.nodes.clone();
+    stacks.nodes.extend(again.into_iter().map(|mut node| {
+        node.parent = node.parent.map(|parent| StackId(base + parent.0));
+        node
+    }));
+    let second = first.map(|stack| StackId(base + stack.0));
+    for mut looks in
+        [Appearances::of(&stacks, FrameVisibility::All), Appearances::of_all(&stacks, FrameVisibility::All)]
+    {
+        assert_eq!(looks.of_stack(first), looks.of_stack(second));
+        assert_ne!(looks.of_stack(first).0, None);
+    }
+}
+
 proptest! {
     #[test]
     fn stacks_have_one_number_where_their_visible_frames_are_the_same((stacks, ids) in stacks()) {

@@ -9,6 +9,8 @@ use rustc_hash::FxHashMap;
 
 /// What our export writes for bytes without a stack.
 const NO_STACK: &str = "[no stack]";
+/// The name of what massif added up over many small places.
+const BELOW: &str = "[below massif's threshold]";
 
 /// The texts of frames, each stored once, for all trees of a file.
 #[derive(Default)]
@@ -98,6 +100,8 @@ pub(super) fn read(text: &mut Text<'_>, names: &mut Names, heap_bytes: u64) -> R
                 title = node.text.to_owned();
                 None
             }
+            // Right below the root nothing else would say what these bytes are.
+            2 if is_sum(node.text) && node.text != NO_STACK => Some(names.number(BELOW)),
             _ if is_sum(node.text) => None,
             _ => Some(names.number(node.text)),
         };

@@ -4,10 +4,10 @@
 //! inlines a function into one caller and not into another. What a stack looks like is found out for those that are asked about, because a
 //! summary asks about few of a large recording's.
 //!
-//! Who asks about all of them has the locations compared first. A location's places, outermost first, mostly neither begin nor continue
-//! those of another location. Where that holds for all locations of a stack, no other stack looks like it, and its number is its own: the first
-//! location can be read in one way only, so another stack that looked the same would have the same first location, and so on inwards.
-//! Half a million stacks then need no map.
+//! Who asks about all of them has the locations compared first, unless some call stands twice under one caller. A location's places, outermost
+//! first, mostly neither begin nor continue those of another location. Where that holds for all locations of a stack, no other stack looks like
+//! it, and its number is its own: the first location can be read in one way only, so another stack that looked the same would have the same
+//! first location, and so on inwards. Half a million stacks then need no map.
 
 mod prefixes;
 
@@ -15,13 +15,6 @@ use crate::FrameVisibility;
 use mallow_base::{Frame, Place};
 use mallow_stacks::{StackId, Stacks};
 use rustc_hash::FxHashMap;
-
-/// Whether outermost calls are there twice: a trace has the nodes of each process by themselves, so equal stacks of two processes are two nodes.
-fn has_repeated_roots(stacks: &Stacks) -> bool {
-    let mut seen = vec![false; stacks.locations.len()];
-    let mut roots = stacks.nodes.iter().filter(|node| node.parent.is_none());
-    roots.any(|root| std::mem::replace(&mut seen[root.location.0 as usize], true))
-}
 
 /// An id of a stack's visible frames; `None` if it has no frame.
 pub(crate) type Appearance = Option<u32>;
@@ -76,7 +69,7 @@ impl<'a> Appearances<'a> {
     /// For who asks about most stacks.
     pub(crate) fn of_all(stacks: &'a Stacks, shown: FrameVisibility) -> Appearances<'a> {
         let mut looks = Appearances::of(stacks, shown);
-        if has_repeated_roots(stacks) {
+        if !has_each_call_once(stacks) {
             return looks;
         }
         looks.begins = vec![UNKNOWN; stacks.locations.len()];
@@ -195,6 +188,28 @@ impl<'a> Appearances<'a> {
             self.of_frames.push(*self.places.entry(frame.place()).or_insert(next));
         }
     }
+}
+
+/// Whether no caller calls the same location at two nodes. A trace has the nodes of each process by themselves, and files of others are as they are.
+fn has_each_call_once(stacks: &Stacks) -> bool {
+    let nodes = &stacks.nodes;
+    // The calls of each caller in a chain, by the index of a node, counted from 1; those of none come last.
+    let mut last_call = vec![0; nodes.len() + 1];
+    let mut call_before = vec![0; nodes.len() + 1];
+    for (node, number) in nodes.iter().zip(1_u32..) {
+        let caller = node.parent.map_or(nodes.len(), |parent| parent.0 as usize);
+        call_before[number as usize] = std::mem::replace(&mut last_call[caller], number);
+    }
+    // By location the last caller that calls it, counted from 1.
+    let mut called_by = vec![0; stacks.locations.len()];
+    last_call.iter().zip(1_u32..).all(|(last, caller)| {
+        let before = |call: &u32| Some(call_before[*call as usize]).filter(|call| *call != 0);
+        let mut calls = std::iter::successors(Some(*last).filter(|call| *call != 0), before);
+        calls.all(|call| {
+            let location = nodes[call as usize - 1].location.0 as usize;
+            std::mem::replace(&mut called_by[location], caller) != caller
+        })
+    })
 }
 
 #[cfg(test)]

@@ -1,15 +1,16 @@
 //! Appearances are compared with the visible frames themselves.
 
 use super::*;
-use mallow_stacks::{Address, StacksBuilder};
+use mallow_stacks::{Address, StackNode, StacksBuilder};
 use proptest::prelude::*;
 
-/// Stacks of locations of a few functions, so that different calls look the same; a function named `alloc::…` is plumbing.
+/// Stacks of locations of a few functions, so that different calls look the same; a function named `alloc::…` is plumbing. A file of somebody else's may have a
+/// call twice under one caller.
 fn stacks() -> impl Strategy<Value = (Stacks, Vec<Option<StackId>>)> {
     let name = prop::sample::select(vec!["a", "b", "c", "alloc::d"]);
     let locations = prop::collection::vec(prop::collection::vec(name, 1..4), 1..8);
     let calls = prop::collection::vec(prop::collection::vec(0_usize..8, 0..6), 1..12);
-    (locations, calls).prop_map(|(locations, calls)| {
+    (locations, calls, 0_usize..4).prop_map(|(locations, calls, copied)| {
         let mut builder = StacksBuilder::default();
         let frame = |name: &&str| Frame { function: (*name).to_owned(), ..Frame::default() };
         let locations: Vec<_> = locations
@@ -19,11 +20,21 @@ fn stacks() -> impl Strategy<Value = (Stacks, Vec<Option<StackId>>)> {
                 builder.location(Address::Anonymous { avma: at }, names.iter().map(frame).collect())
             })
             .collect();
-        let stacks = calls
+        let mut ids: Vec<Option<StackId>> = calls
             .iter()
             .map(|calls| builder.stack(calls.iter().map(|at| locations[at % locations.len()])))
             .collect();
-        (builder.finish(), stacks)
+        let mut stacks = builder.finish();
+        for at in 0..copied.min(ids.len()) {
+            let mut chain: Vec<StackId> = stacks.chain(ids[at]).collect();
+            let mut parent = None;
+            while let Some(id) = chain.pop() {
+                stacks.nodes.push(StackNode { parent, location: stacks.node(id).location });
+                parent = Some(StackId(stacks.nodes.len() as u32 - 1));
+            }
+            ids.push(parent);
+        }
+        (stacks, ids)
     })
 }
 

@@ -6,8 +6,11 @@ use mallow_formats::export::ExportFormat;
 use mallow_formats::{Format, Imported, read_as};
 use mallow_profile::Profile;
 
-/// Returns the reads and writes of sites by innermost function, with the runs of bytes that were accessed equally often.
-fn accesses(profile: &Profile) -> Vec<(String, u64, u64, Option<Vec<(u32, u32)>>)> {
+/// Runs of bytes that were accessed equally often: how many bytes, how often.
+type Runs = Vec<(u32, u32)>;
+
+/// Returns the reads and writes of sites by innermost function, with their runs.
+fn accesses(profile: &Profile) -> Vec<(String, u64, u64, Option<Runs>)> {
     let of = |site: &mallow_profile::Site| {
         let function = profile.frames(site.stack).next().unwrap().function.clone();
         let bytes = profile.accesses.of(site.process, site.stack).map(|bytes| bytes.runs().to_vec());

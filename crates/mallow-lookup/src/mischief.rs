@@ -70,7 +70,11 @@ pub(crate) fn unfiltered(module: &ModuleKey) {
             spin();
         }
         Some("kill") => send(Some(getpid()), Signal::KILL),
-        Some("kill-child") => send(getppid(), Signal::KILL),
+        // The worker ends with the child, but not before it has heard of it: it must not have answered by then.
+        Some("kill-child") => {
+            send(getppid(), Signal::KILL);
+            spin();
+        }
         _ => {}
     }
 }

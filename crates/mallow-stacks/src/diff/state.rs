@@ -111,9 +111,13 @@ impl Rounds<'_> {
 
     /// The names of all nodes.
     pub(super) fn all_names(&self) -> AllNames {
-        let mut all = AllNames { names: Vec::new(), ends: Vec::new() };
         let before = self.sides.before.iter().map(|node| (node, Side::Before));
-        for (node, side) in before.chain(self.sides.after.iter().map(|node| (node, Side::After))) {
+        let nodes = before.chain(self.sides.after.iter().map(|node| (node, Side::After)));
+        // There may be ten million names, and room for them that grows would be twice as much.
+        let names = nodes.clone().map(|(node, _)| self.sides.frames(node).len()).sum();
+        let mut all =
+            AllNames { names: Vec::with_capacity(names), ends: Vec::with_capacity(nodes.clone().count()) };
+        for (node, side) in nodes {
             all.names.extend(self.names(node, side));
             all.ends.push(all.names.len());
         }

@@ -67,6 +67,17 @@ fn massif_has_the_curve_with_the_exact_peak() {
     assert!(levels.len() > 30, "{bytes:?}");
 }
 
+/// Where a window begins half of the blocks are there already: nothing says that none is.
+#[test]
+fn the_curve_of_a_window_begins_with_what_is_live() {
+    let folder = recorded();
+    let folder = folder.path();
+    mallow(folder, &["export", "app.mallow", "--format", "massif", "-o", "late.massif", "--from", "50%"]);
+    let text = fs::read_to_string(folder.join("late.massif")).unwrap();
+    let first = text.lines().find_map(|line| line.strip_prefix("mem_heap_B=")).unwrap();
+    assert!(first.parse::<u64>().unwrap() >= 500_000, "{first}");
+}
+
 #[test]
 fn a_part_of_a_trace_has_the_curve_of_its_time() {
     let folder = recorded();

@@ -26,8 +26,8 @@ impl ProfileFile {
         }
         let indices: Vec<ProcessIndex> = processes.iter().map(|index| self.index_in_file(*index)).collect();
         let file = EventFile::open(&self.path, self.format).map_err(|error| refused(&self.path, &error))?;
-        let has_all = |file: &EventFile| indices.iter().any(|index| file.has_events(*index));
-        Ok(file.filter(has_all).map(|file| ExportedEvents { file, indices }))
+        let has_some = |file: &EventFile| indices.iter().any(|index| file.has_events(*index));
+        Ok(file.filter(has_some).map(|file| ExportedEvents { file, indices }))
     }
 
     /// Adds how much was live over time to the process with the highest peak, if there are events that tell it.
@@ -50,7 +50,9 @@ impl ProfileFile {
             Err(Stop::Failed(failure)) => return Err(failure),
         };
         let Some(timeline) = timeline else { return Ok(()) };
-        let mut samples = vec![LiveSample { time_us: time.start_us(), ..LiveSample::default() }];
+        // A process begins with nothing. What is live where a window begins is not in it.
+        let begin = LiveSample { time_us: time.start_us(), ..LiveSample::default() };
+        let mut samples: Vec<LiveSample> = (window == Window::ALL).then_some(begin).into_iter().collect();
         samples.extend(timeline.slices.iter().enumerate().map(|(slice, found)| LiveSample {
             // The last moment of the slice.
             time_us: time.begin_us(slice + 1).saturating_sub(1),

@@ -4,7 +4,10 @@
 //! the canary runs: a target with a planted fault that only coverage guidance finds. If it survives, the fuzzer is
 //! blind, and a quiet minute on the other targets would mean nothing.
 
+mod executions;
+
 use crate::run;
+use executions::Part;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -35,30 +38,33 @@ pub(crate) struct Plan {
     libraries: bool,
     /// Empty for all.
     targets: Vec<String>,
+    /// Where it is written down how many inputs ran.
+    output: Option<PathBuf>,
 }
 
 impl Default for Plan {
     fn default() -> Self {
-        Plan { seconds: 60, seconds_of_importers: 60, libraries: true, targets: Vec::new() }
+        Plan { seconds: 60, seconds_of_importers: 60, libraries: true, targets: Vec::new(), output: None }
     }
 }
 
 impl Plan {
     /// What `cargo xtask ci` does: some seconds each, through our own code alone, so that what breaks at once is seen.
     pub(crate) fn of_ci() -> Plan {
-        Plan { seconds: 4, seconds_of_importers: 1, libraries: false, targets: Vec::new() }
+        Plan { seconds: 4, seconds_of_importers: 1, libraries: false, ..Plan::default() }
     }
 
     /// What `cargo xtask long` does.
-    pub(crate) fn of_long(seconds: u32) -> Plan {
-        Plan { seconds, seconds_of_importers: seconds, ..Plan::default() }
+    pub(crate) fn of_long(root: &Path, seconds: u32) -> Plan {
+        let output = Some(root.join("bench/record"));
+        Plan { seconds, seconds_of_importers: seconds, output, ..Plan::default() }
     }
 
     fn seconds_of(&self, target: &str) -> u32 {
         if target.starts_with(TRACE_TARGETS) { self.seconds } else { self.seconds_of_importers }
     }
 
-    /// Reads `[--seconds N] [TARGET…]`.
+    /// Reads `[--seconds N] [--output FOLDER] [TARGET…]`.
     pub(crate) fn parse(words: &[&str]) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut words = words.iter();
@@ -67,6 +73,8 @@ impl Plan {
                 let number = words.next().and_then(|number| number.parse().ok()).filter(|number| *number > 0);
                 plan.seconds = number.ok_or("`--seconds` needs a whole number above 0.")?;
                 plan.seconds_of_importers = plan.seconds;
+            } else if *word == "--output" {
+                plan.output = Some(words.next().ok_or("`--output` needs a folder.")?.into());
             } else if word.starts_with('-') {
                 return Err(format!("`fuzz` does not know the option `{word}`."));
             } else {
@@ -83,26 +91,29 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let program = build(root, plan.libraries)?;
     find_the_planted_fault(root, &program)?;
     let next = AtomicUsize::new(0);
-    let broken = Mutex::new(Vec::new());
+    let ended = Mutex::new(Vec::new());
     let tracks = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..tracks {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(sentence) = fuzz(root, &program, target, plan.seconds_of(target))
-                        && let Ok(mut broken) = broken.lock()
-                    {
-                        broken.push(sentence);
+                    let one = fuzz(root, &program, target, plan.seconds_of(target));
+                    if let Ok(mut ended) = ended.lock() {
+                        ended.push(one);
                     }
                 }
             });
         }
     });
-    match broken.into_inner() {
-        Ok(broken) if broken.is_empty() => Ok(()),
-        Ok(broken) => Err(broken.join("\n")),
-        Err(_) => Err("a track of the fuzzer panicked.".to_owned()),
+    let ended = ended.into_inner().map_err(|_| "a track of the fuzzer panicked.")?;
+    let (parts, faults): (Vec<Part>, Vec<Result<(), String>>) =
+        ended.into_iter().collect::<Result<Vec<_>, String>>()?.into_iter().unzip();
+    if let Some(folder) = &plan.output {
+        let (path, sum) = executions::add(root, folder, &parts)?;
+        println!("    {sum}\n    written: {}", path.display());
     }
+    let faults: Vec<String> = faults.into_iter().filter_map(Result::err).collect();
+    if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
 }
 
 /// One target per folder of seeds; `mallow-fuzz`'s own tests hold that each has a parser.
@@ -170,8 +181,13 @@ fn find_the_planted_fault(root: &Path, program: &Path) -> Result<(), String> {
     ))
 }
 
-/// New inputs go to a folder under `target/fuzz`; the seeds of the repository stay as they are.
-fn fuzz(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), String> {
+/// New inputs go to a folder under `target/fuzz`; the seeds of the repository stay as they are. Gives what ran, and the fault that was found.
+fn fuzz(
+    root: &Path,
+    program: &Path,
+    target: &str,
+    seconds: u32,
+) -> Result<(Part, Result<(), String>), String> {
     let seeds = root.join("fuzz/corpus").join(target);
     let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("fuzz/artifacts").join(target);
@@ -197,7 +213,7 @@ fn fuzz(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), S
         "    {target:<18}{seconds:>4} s{:>12} inputs",
         runs.map_or("?".to_owned(), |runs| runs.to_string())
     );
-    match runs {
+    let outcome = match runs {
         _ if !output.status.success() => Err(format!(
             "the fuzz target `{target}` found a fault ({}); the input is under fuzz/artifacts/{target}.\n{}\n\
              alone: cargo xtask fuzz --seconds {seconds} {target}",
@@ -206,7 +222,9 @@ fn fuzz(root: &Path, program: &Path, target: &str, seconds: u32) -> Result<(), S
         )),
         Some(runs) if runs > 0 => Ok(()),
         _ => Err(format!("the fuzz target `{target}` ran no input:\n{}", last_lines(&said, 20))),
-    }
+    };
+    let is_ok = outcome.is_ok();
+    Ok((Part { target: target.to_owned(), seconds, inputs: runs, is_ok }, outcome))
 }
 
 /// What libFuzzer counts at the end: `stat::number_of_executed_units: 1234`.
@@ -242,9 +260,10 @@ mod tests {
 
     #[test]
     fn seconds_and_targets_are_read() {
-        let plan = Plan::parse(&["--seconds", "5", "trace_reader"]).unwrap();
+        let plan = Plan::parse(&["--seconds", "5", "trace_reader", "--output", "here"]).unwrap();
         let targets = vec!["trace_reader".to_owned()];
-        assert_eq!(plan, Plan { seconds: 5, seconds_of_importers: 5, libraries: true, targets });
+        let output = Some(PathBuf::from("here"));
+        assert_eq!(plan, Plan { seconds: 5, seconds_of_importers: 5, libraries: true, targets, output });
         assert_eq!(Plan::parse(&[]).unwrap(), Plan::default());
     }
 

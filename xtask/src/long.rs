@@ -73,7 +73,7 @@ const STEPS: &[(&str, Body)] = &[
     }),
     ("miri", |root, _| miri::run(root)),
     ("doc", |root, _| steps::doc(root)),
-    ("fuzz", |root, plan| fuzz::run(root, &fuzz::Plan::of_long(plan.seconds))),
+    ("fuzz", |root, plan| fuzz::run(root, &fuzz::Plan::of_long(root, plan.seconds))),
     ("soaks", |root, plan| soak_record::run(root, &["--runs", &plan.runs.to_string()])),
 ];
 

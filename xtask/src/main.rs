@@ -41,8 +41,8 @@ cargo xtask COMMAND
   slim                   mallow without `mallow soak` builds without a warning
   wasm                   the rows of every front end build where there are no processes, sockets and files
   doc                    the documentation, warnings as errors
-  fuzz [--seconds N] [TARGET…]
-                         fuzz the parsers, 60 seconds each unless told otherwise
+  fuzz [--seconds N] [--output FOLDER] [TARGET…]
+                         fuzz the parsers, 60 seconds each unless told otherwise; inputs are added up in FOLDER/fuzz.csv
 
   test CRATE|FILE [NAME…]
                          the tests of a crate, or those that belong to a file

@@ -1,0 +1,90 @@
+//! How many inputs each target has run over all recorded runs. One run says little: rare faults need many, and those add up
+//! over runs only if somebody counts.
+//!
+//! A line is a target's part of one run: `date,commit,target,seconds,inputs,verdict`.
+
+use crate::run;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const FILE: &str = "fuzz.csv";
+const COLUMNS: &str = "date,commit,target,seconds,inputs,verdict";
+
+/// The part of one target in a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) target: String,
+    pub(super) seconds: u32,
+    /// None when libFuzzer did not say: then it died.
+    pub(super) inputs: Option<u64>,
+    pub(super) is_ok: bool,
+}
+
+/// Adds the parts of a run to the file in `folder`, and returns the path and what all runs there come to.
+pub(super) fn add(root: &Path, folder: &Path, parts: &[Part]) -> Result<(PathBuf, String), String> {
+    let date = run::captured(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+    let commit =
+        run::captured(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root))?;
+    let path = folder.join(FILE);
+    let fault = |error: std::io::Error| format!("{} cannot be written: {error}.", path.display());
+    let before = std::fs::read_to_string(&path).unwrap_or_default();
+    let mut file = std::fs::File::options().create(true).append(true).open(&path).map_err(fault)?;
+    let mut lines = String::new();
+    if before.is_empty() {
+        lines.push_str(COLUMNS);
+        lines.push('\n');
+    }
+    for part in parts {
+        let inputs = part.inputs.map_or_else(|| "unknown".to_owned(), |inputs| inputs.to_string());
+        let verdict = if part.is_ok { "passed" } else { "FAILED" };
+        let Part { target, seconds, .. } = part;
+        let _ = writeln!(lines, "{},{},{target},{seconds},{inputs},{verdict}", date.trim(), commit.trim());
+    }
+    file.write_all(lines.as_bytes()).map_err(fault)?;
+    Ok((path, sum(&(before + &lines))))
+}
+
+/// What the lines come to, in a sentence.
+fn sum(csv: &str) -> String {
+    let mut by_target: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut failed = 0;
+    for line in csv.lines().skip(1) {
+        let mut columns = line.split(',');
+        let (Some(target), Some(inputs)) = (columns.nth(2), columns.nth(1)) else { continue };
+        failed += u32::from(columns.next() == Some("FAILED"));
+        *by_target.entry(target).or_default() += inputs.parse().unwrap_or(0);
+    }
+    let total: u64 = by_target.values().sum();
+    let least = by_target.iter().min_by_key(|(_, inputs)| **inputs);
+    let least =
+        least.map_or_else(String::new, |(target, inputs)| format!(", the fewest {inputs} by {target}"));
+    let failed = if failed == 0 { String::new() } else { format!("; parts of runs that FAILED: {failed}") };
+    format!("{total} inputs in all recorded runs over {} targets{least}{failed}", by_target.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_add_up_and_what_died_is_said() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let part =
+            |target: &str, inputs, is_ok| Part { target: target.to_owned(), seconds: 60, inputs, is_ok };
+        add(root, folder.path(), &[part("dhat", Some(1000), true), part("elf", Some(10), true)]).unwrap();
+        let (path, sum) =
+            add(root, folder.path(), &[part("dhat", Some(234), true), part("elf", None, false)]).unwrap();
+        assert_eq!(
+            sum,
+            "1244 inputs in all recorded runs over 2 targets, the fewest 10 by elf; parts of runs that FAILED: 1"
+        );
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!([lines.len(), lines[0].len()], [5, COLUMNS.len()]);
+        assert!(lines[4].ends_with(",elf,60,unknown,FAILED"), "{text}");
+    }
+}

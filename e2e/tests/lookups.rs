@@ -113,6 +113,38 @@ fn a_look_up_that_fails_costs_the_names_of_its_module_and_nothing_else() {
     }
 }
 
+/// Who interrupts when the program has ended does not wait for a look-up that does not end, and keeps everything but names.
+#[test]
+fn an_interrupt_ends_the_wait_for_names() {
+    let workshop = Workshop::new("lookups-interrupt");
+    build(&workshop);
+    for signal in ["INT", "TERM"] {
+        let mut record = run::mallow();
+        record.args(["record", "--force", "-o", "app.mallow", "--", "./app"]).current_dir(workshop.path());
+        record.env("MALLOW_SYMBOL_CACHE", "").env("MALLOW_SYMBOLS_AT_END", "1");
+        record.env("MALLOW_LOOKUP_MISCHIEF", "tell:/app").env("MALLOW_LOOKUP_PATIENCE_MS", PATIENTLY);
+        let line = run::line(&record);
+        let mut record = record.spawn().unwrap();
+        let begun = workshop.file("app.looked-at");
+        while !begun.exists() {
+            assert_eq!(record.try_wait().unwrap(), None, "{signal}: it ended without a look-up");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ =
+            run::finish(run::command("kill").args([&format!("-{signal}"), &record.id().to_string()])).well();
+        assert_eq!(run::wait(&mut record, &line), Exit::Status(130), "{signal}");
+        let trace = workshop.file("app.mallow");
+        let report: Value = serde_json::from_str(&report_of(&trace, &[]).well().stdout).unwrap();
+        assert_eq!(report["totals"]["allocations"], 100, "{signal}: {report:#}");
+        assert!(report["complete"] == true && !has_name(&report, "keep"), "{signal}: {report:#}");
+        let reason = "was not waited for, because of an interrupt";
+        let modules = report["names"].as_array().unwrap();
+        assert!(modules.iter().all(|module| module["reason"] == reason), "{signal}: {report:#}");
+        assert!(!modules.is_empty(), "{signal}: {report:#}");
+        std::fs::remove_dir(begun).unwrap();
+    }
+}
+
 /// A gate's page says which names are missing, in each of its forms.
 #[test]
 fn a_check_whose_names_could_not_be_looked_up_says_so_in_its_result() {

@@ -59,6 +59,8 @@ pub struct Runner<'a> {
     pub command_lines: CommandLines,
     /// The preload library's bytes.
     pub preload: &'static [u8],
+    /// Called whenever a program has ended, as by `RecordOptions`.
+    pub ended: Option<fn()>,
     /// The bytes of the program that starts and times others.
     pub spawner: &'static [u8],
     /// Names addresses.
@@ -154,11 +156,15 @@ impl Runner<'_> {
             },
             preload: self.preload,
             started: None,
+            ended: self.ended,
         };
         let outcome = record(&options, self.resolve, &Vec::new, None)?;
         let told = || error::tail(&output_path);
         if outcome.timed_out {
             return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });
+        }
+        if outcome.interrupted {
+            return Err(RunError::Interrupted);
         }
         match outcome.exit {
             Exit::Status(0) => {}

@@ -23,6 +23,7 @@ mod gc_log;
 mod generated;
 mod heap;
 mod import;
+mod interrupts;
 mod newest;
 #[cfg(feature = "open")]
 mod open;

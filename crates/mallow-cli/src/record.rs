@@ -4,7 +4,7 @@ use crate::busy::busy;
 use crate::destination::NewFile;
 use crate::refusal::Refusal;
 use crate::request::Record;
-use crate::{exit_code, output, preload, sources};
+use crate::{exit_code, interrupts, output, preload, sources};
 use mallow_collect::{Output, RecordOptions};
 use mallow_launch::SpawnOptions;
 use mallow_profile::Nameless;
@@ -44,6 +44,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         spawn: SpawnOptions { environment, ..SpawnOptions::default() },
         preload: preload::LIBRARY,
         started: std::io::stderr().is_terminal().then_some(started),
+        ended: Some(interrupts::end_waits_for_names),
     };
     let names = RefCell::new(Names::new());
     let look_ahead = std::env::var_os(AT_END_VARIABLE).is_none().then(|| {

@@ -43,6 +43,8 @@ pub struct RecordOptions {
     pub preload: &'static [u8],
     /// Called with the command's pid and its trace once it runs.
     pub started: Option<fn(u32, &Path)>,
+    /// Called when the command has ended: who interrupts from here on does not want to wait for names.
+    pub ended: Option<fn()>,
 }
 
 /// The result of a recording.
@@ -52,7 +54,7 @@ pub struct RecordOutcome {
     pub trace: PathBuf,
     /// How the command ended.
     pub exit: Exit,
-    /// A second interrupt ended the recording before the command did.
+    /// A second interrupt ended the recording before the command did, or one came when it had ended.
     pub interrupted: bool,
     /// The command exceeded its deadline, and was killed.
     pub timed_out: bool,
@@ -142,11 +144,15 @@ impl Recorder<'_> {
                 Some(ahead) => ahead,
                 None => &mut (),
             };
-            collector.run(&mut command, observer)
+            let interrupted = collector.run(&mut command, observer);
+            // Before the thread that looks ahead is waited for.
+            options.ended.into_iter().for_each(|ended| ended());
+            interrupted
         });
+        let heard = command.interrupts_heard();
         let finished = collected.and_then(|interrupted| {
             let metrics = finish::finish(&mut collector, Some(&command), about, resolve, nameless)?;
-            Ok((interrupted, metrics))
+            Ok((interrupted || command.interrupts_heard() > heard, metrics))
         });
         match finished {
             Ok((interrupted, metrics)) => Ok(outcome(collector, &command, interrupted, metrics)),
@@ -198,6 +204,7 @@ mod tests {
             spawn: SpawnOptions::default(),
             preload: b"",
             started: None,
+            ended: None,
         };
         record(&options, &mut |_, _| Vec::new(), &Vec::new, None).unwrap_err().to_string()
     }

@@ -92,6 +92,11 @@ impl TracedCommand {
         self.command.timed_out()
     }
 
+    /// How often somebody wanted it, or us, to end.
+    pub(crate) fn interrupts_heard(&self) -> usize {
+        self.command.interrupts_heard()
+    }
+
     /// Returns whether it has ever registered: one that ended before did nothing that we know of.
     pub(crate) fn was_registered(&self) -> bool {
         self.was_registered

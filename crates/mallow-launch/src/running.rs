@@ -73,6 +73,11 @@ impl RunningCommand {
         interrupted
     }
 
+    /// How often somebody wanted it, or us, to end.
+    pub fn interrupts_heard(&self) -> usize {
+        self.interrupts.heard()
+    }
+
     /// Returns whether its time is up. Its process group is then killed; whoever has left that is the caller's to kill.
     pub fn is_overdue(&mut self) -> bool {
         if self.deadline.is_none_or(|deadline| Instant::now() < deadline) {

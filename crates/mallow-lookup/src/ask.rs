@@ -1,6 +1,6 @@
 //! The side that asks: starts the child, sends it a job for each module, and gives up on one that does not end.
 
-use crate::job::{Answered, Failure, Job, sockets};
+use crate::job::{ABANDONED, Answered, Failure, Job, is_abandoned, sockets};
 use crate::request::{Request, Served};
 use crate::{child, limits, messages};
 use mallow_symbols::{Answer, DebugServer, LookUp, ModuleKey, OtherRoots, SearchPaths, Urgency};
@@ -105,6 +105,9 @@ impl LookUp for InChild {
         svmas: &[u64],
         urgency: Urgency,
     ) -> Result<Answer, String> {
+        if is_abandoned() {
+            return Err(ABANDONED.to_owned());
+        }
         let (wasted, spent) = running().times();
         if wasted > WASTED_MAX * self.patience || spent > SPENT_MAX * self.patience {
             return Err("was not asked, because others took too long".to_owned());

@@ -8,6 +8,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 /// The longest answer, of any module and for each of its addresses.
@@ -28,8 +30,24 @@ pub(crate) enum Failure {
     Gone,
     /// What came is no answer about these addresses.
     Nonsense,
+    /// Nobody wants it any more.
+    Abandoned,
     /// The system refused.
     Refused(Errno),
+}
+
+static IS_ABANDONED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
+/// How soon a wait notices that. A signal ends the wait of one thread alone, which may be another's.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// What a signal handler sets when nobody wants to wait for names any more: that ends every wait, those under way and those to come.
+pub fn abandoned() -> Arc<AtomicBool> {
+    Arc::clone(&IS_ABANDONED)
+}
+
+/// Returns whether nobody waits for names any more.
+pub(crate) fn is_abandoned() -> bool {
+    IS_ABANDONED.load(Ordering::Relaxed)
 }
 
 /// An answer, and builds that a server may have.
@@ -105,10 +123,14 @@ impl Job {
     }
 
     fn wait(&self, what: PollFlags) -> Result<(), Failure> {
+        if is_abandoned() {
+            return Err(Failure::Abandoned);
+        }
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Failure::Late);
         }
+        let left = left.min(LOOK_EVERY);
         let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
         match poll(&mut [PollFd::new(&self.socket, what)], Some(&left)) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -122,6 +144,9 @@ fn wanted_builds(bytes: &[u8]) -> Option<Vec<Vec<u8>>> {
     let is_id = |id: &Vec<u8>| !id.is_empty() && id.len() <= BUILD_ID_BYTES_MAX;
     (wanted.len() <= WANTED_MAX && wanted.iter().all(is_id)).then_some(wanted)
 }
+
+/// Said of whoever was not waited for.
+pub(crate) const ABANDONED: &str = "was not waited for, because of an interrupt";
 
 impl Failure {
     /// Says it, as the end of a sentence about the process that was asked.
@@ -140,6 +165,7 @@ impl Failure {
             Failure::Died { is_signal: true, number } => format!("was ended by signal {number}"),
             Failure::Died { is_signal: false, number } => format!("ended with status {number}"),
             Failure::Gone => "ended without an answer".to_owned(),
+            Failure::Abandoned => ABANDONED.to_owned(),
             Failure::Nonsense => "did not answer what it was asked".to_owned(),
             Failure::Refused(error) => format!("cannot be asked: {}", std::io::Error::from(error)),
         }

@@ -24,3 +24,4 @@ mod worker;
 
 pub use ask::{InChild, end};
 pub use child::{is_child, serve};
+pub use job::abandoned;

@@ -69,6 +69,11 @@ pub(crate) fn unfiltered(module: &ModuleKey) {
             send(getppid(), Signal::STOP);
             spin();
         }
+        // A test that waits for this knows that a look-up is under way, which will not end.
+        Some("tell") => {
+            let _ = rustix::fs::mkdir(format!("{}.looked-at", module.path), 0o700.into());
+            spin();
+        }
         Some("kill") => send(Some(getpid()), Signal::KILL),
         // The worker ends with the child, but not before it has heard of it: it must not have answered by then.
         Some("kill-child") => {

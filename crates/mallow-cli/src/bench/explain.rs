@@ -2,7 +2,7 @@
 
 mod cpu;
 
-use crate::preload;
+use crate::{interrupts, preload};
 use mallow_bench::Session;
 use mallow_collect::{CommandLines, Output, RecordOptions};
 use mallow_flame::FlameGraph;
@@ -56,6 +56,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         spawn,
         preload: preload::LIBRARY,
         started: None,
+        ended: Some(interrupts::end_waits_for_names),
     };
     let names = RefCell::new(Names::new());
     let mut resolve = |module: &_, calls: &[u64]| names.borrow_mut().of_calls(module, calls);

@@ -5,7 +5,7 @@ use super::outputs::Outputs;
 use super::request::{Check, CheckForm, Job};
 use super::suite_file;
 use super::update;
-use crate::{exit_code, output, preload, words};
+use crate::{exit_code, interrupts, output, preload, words};
 use mallow_check::baselines::Baselines;
 use mallow_check::build::Tools;
 use mallow_check::check::{Against, CheckContext, CheckError, Options, Progress};
@@ -61,6 +61,7 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let mut runner = Runner {
         command_lines: check.measuring.command_lines,
         preload: preload::LIBRARY,
+        ended: Some(interrupts::end_waits_for_names),
         spawner: preload::SPAWNER,
         resolve: &mut resolve,
     };

@@ -6,7 +6,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::naked_asm;
-use mallow_recorder::stat::Heap;
+use mallow_recorder::shadow::Heap;
 use mallow_recorder::watchers::{OWN, watchers};
 use mallow_recorder::{Caller, calls, outside};
 

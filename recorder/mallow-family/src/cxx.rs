@@ -21,7 +21,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{allocating, freeing};
 use mallow_recorder::real::Real;
-use mallow_recorder::stat::Heap;
+use mallow_recorder::shadow::Heap;
 #[cfg(feature = "gated")]
 use mallow_recorder::watchers;
 use mallow_recorder::{Caller, elf};
@@ -160,6 +160,11 @@ fn real(index: usize) -> usize {
     if missing::is_noted() { 0 } else { at(&REALS, index).address() }
 }
 
+/// Where a recorded call of it goes on.
+fn inner(index: usize) -> usize {
+    if missing::is_noted() { 0 } else { at(&REALS, index).inner() }
+}
+
 /// Operators that nobody else defines. A library that is loaded later may bring them.
 #[cfg(not(feature = "gated"))]
 mod missing {
@@ -220,10 +225,10 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
     let quiet = if index < NOTHROW { index + NOTHROW } else { index };
     // Any address will do for the tag argument: the operator's overload is its whole meaning.
     let tag = core::ptr::from_ref(&TARGETS) as usize;
-    let call = || {
+    let call = move || {
         // SAFETY: the operators have these types by the C++ ABI.
         unsafe {
-            match (real(quiet), is_aligned(index)) {
+            match (inner(quiet), is_aligned(index)) {
                 (0, false) => real_malloc(size),
                 (0, true) => real_aligned_alloc(align, size),
                 (address, false) => {
@@ -246,10 +251,10 @@ unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, 
     if block.is_null() {
         return;
     }
-    let call = || {
+    let call = move || {
         // SAFETY: the operators take up to two arguments after the block.
         unsafe {
-            match real(index) {
+            match inner(index) {
                 0 => real_free(block),
                 address => {
                     transmute::<usize, unsafe extern "C" fn(*mut u8, usize, usize)>(address)(block, a, b)

@@ -4,10 +4,11 @@ use crate::stub::hooked;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
-use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::calls::{allocating, freeing_at_once, freeing_guarded, freeing_published, reallocating};
 use mallow_recorder::real::Real;
 use mallow_recorder::script;
-use mallow_recorder::stat::Heap;
+use mallow_recorder::shadow::Heap;
+use mallow_recorder::stat::Rest;
 
 hooked!(malloc => work_malloc, "rsi", "rdx", MALLOC);
 hooked!(calloc => work_calloc, "rdx", "rcx", CALLOC);
@@ -49,7 +50,7 @@ pub mod elsewhere {
 
     unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
         // SAFETY: as in `work_malloc`.
-        unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&PVALLOC, size)) }
+        unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&PVALLOC, size)) }
     }
 }
 
@@ -89,8 +90,8 @@ reals! {
 
 /// Calls a real function of one argument; null when there is none.
 #[inline(always)]
-unsafe fn call_one(real: &Real, a: usize) -> *mut u8 {
-    match real.address() {
+unsafe fn call_one(real: &'static Real, a: usize) -> *mut u8 {
+    match real.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type by the C standard, POSIX or the GNU manual.
         address => unsafe { transmute::<usize, OneArgument>(address)(a) },
@@ -99,8 +100,8 @@ unsafe fn call_one(real: &Real, a: usize) -> *mut u8 {
 
 /// Calls a real function of two arguments; null when there is none.
 #[inline(always)]
-unsafe fn call_two(real: &Real, a: usize, b: usize) -> *mut u8 {
-    match real.address() {
+unsafe fn call_two(real: &'static Real, a: usize, b: usize) -> *mut u8 {
+    match real.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: as in `call_one`.
         address => unsafe { transmute::<usize, TwoArguments>(address)(a, b) },
@@ -139,13 +140,13 @@ pub(crate) unsafe fn real_free(block: *mut u8) {
 
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&MALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&MALLOC, size)) }
 }
 
 unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
     unsafe {
-        allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), || {
+        allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), move || {
             call_two(&CALLOC, count, size)
         })
     }
@@ -153,7 +154,7 @@ unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize
 
 unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: usize) -> *mut u8 {
     let caller = Caller { sp, bp };
-    let call = || {
+    let call = move || {
         // SAFETY: as in `call_one`.
         unsafe { call_two(&REALLOC, block as usize, size) }
     };
@@ -176,7 +177,7 @@ unsafe extern "C" fn work_reallocarray(
 ) -> *mut u8 {
     let caller = Caller { sp, bp };
     let bytes = count.saturating_mul(size);
-    let call = || match REALLOCARRAY.address() {
+    let call = move || match REALLOCARRAY.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type in every libc that has it.
         address => unsafe {
@@ -201,9 +202,30 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     if block.is_null() {
         return;
     }
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        match freeing_at_once(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) {
+            Rest::Nothing => {}
+            Rest::Everything => free_guarded(block, sp, bp),
+            Rest::Publish => free_published(block),
+        }
+    }
+}
+
+/// What `work_free` ends with where a few instructions do not do: a jump.
+#[inline(never)]
+unsafe extern "C" fn free_guarded(block: *mut u8, sp: usize, bp: usize) {
     script::freed(block as usize);
     // SAFETY: as in `work_malloc`.
-    unsafe { freeing(Heap::Malloc, Caller { sp, bp }, block, || real_free(block)) };
+    unsafe { freeing_guarded(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) };
+}
+
+/// As [`free_guarded`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn free_published(block: *mut u8) {
+    // SAFETY: as in `work_malloc`.
+    unsafe { freeing_published(move || real_free(block)) };
 }
 
 unsafe extern "C" fn work_posix_memalign(
@@ -215,7 +237,7 @@ unsafe extern "C" fn work_posix_memalign(
 ) -> c_int {
     const ENOMEM: c_int = 12;
     let mut answer = ENOMEM;
-    let call = || match POSIX_MEMALIGN.address() {
+    let call = || match POSIX_MEMALIGN.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type by POSIX, and the host passed `out`.
         address => unsafe {
@@ -232,15 +254,17 @@ unsafe extern "C" fn work_posix_memalign(
 
 unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_two(&MEMALIGN, align, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_two(&MEMALIGN, align, size)) }
 }
 
 unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_two(&ALIGNED_ALLOC, align, size)) }
+    unsafe {
+        allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_two(&ALIGNED_ALLOC, align, size))
+    }
 }
 
 unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, || call_one(&VALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&VALLOC, size)) }
 }

@@ -9,10 +9,13 @@ use crate::interposed;
 use core::arch::naked_asm;
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::bounds::at;
-use mallow_recorder::calls::{allocating, freeing, write_sized};
+use mallow_recorder::calls::{
+    allocating_counted, allocating_guarded, freeing_at_once, freeing_guarded, freeing_published, write_sized,
+};
 use mallow_recorder::patches::Hooks;
-use mallow_recorder::stat::{self, Heap, ShadowBlock};
-use mallow_recorder::thread::{Entry, Guard, enter};
+use mallow_recorder::shadow::{self, Heap, ShadowBlock};
+use mallow_recorder::stat::{self, Rest};
+use mallow_recorder::thread::{Entry, Guard, enter, enter_counting};
 use mallow_recorder::trampolines::Patched;
 use mallow_recorder::{Caller, loads, script};
 use mallow_wire::event::{Kind, word0};
@@ -87,6 +90,13 @@ short_hook!(hook_free, work_free);
 
 type ThreeArguments = unsafe extern "C" fn(usize, usize, usize) -> *mut u8;
 
+/// A call of a patched function of up to three arguments, which are passed on.
+macro_rules! passed_on {
+    ($patched:ident, $a:expr, $b:ident, $c:ident) => {
+        move || transmute::<usize, ThreeArguments>($patched.real)($a, $b, $c)
+    };
+}
+
 unsafe extern "C" fn work_allocate(
     size: usize,
     b: usize,
@@ -95,23 +105,80 @@ unsafe extern "C" fn work_allocate(
     bp: usize,
     patched: &Patched,
 ) -> *mut u8 {
-    // SAFETY: the function takes up to three arguments, which are passed on; the hook passed its caller's registers.
+    // SAFETY: the hook passed its caller's registers.
     unsafe {
-        let real = transmute::<usize, ThreeArguments>(patched.real);
-        allocating(Heap::Operators, Caller { sp, bp }, size, || real(size, b, c))
+        match enter_counting(Caller { sp, bp }) {
+            Some(counted) => {
+                allocating_counted(counted, Heap::Operators, size, passed_on!(patched, size, b, c))
+            }
+            None => allocate_guarded(size, b, c, sp, bp, patched),
+        }
     }
+}
+
+/// What [`work_allocate`] ends with: a jump, as the arguments are where they were.
+#[inline(never)]
+unsafe extern "C" fn allocate_guarded(
+    size: usize,
+    b: usize,
+    c: usize,
+    sp: usize,
+    bp: usize,
+    patched: &Patched,
+) -> *mut u8 {
+    // SAFETY: as above.
+    unsafe { allocating_guarded(Heap::Operators, Caller { sp, bp }, size, passed_on!(patched, size, b, c)) }
 }
 
 unsafe extern "C" fn work_free(block: *mut u8, b: usize, c: usize, sp: usize, bp: usize, patched: &Patched) {
     // SAFETY: as above.
     unsafe {
-        let real = transmute::<usize, ThreeArguments>(patched.real);
+        let call = passed_on!(patched, block as usize, b, c);
         if block.is_null() {
-            real(0, b, c);
+            call();
             return;
         }
-        script::freed(block as usize);
-        freeing(Heap::Operators, Caller { sp, bp }, block, || _ = real(block as usize, b, c));
+        match freeing_at_once(Heap::Operators, Caller { sp, bp }, block, move || _ = call()) {
+            Rest::Nothing => {}
+            Rest::Everything => free_guarded(block, b, c, sp, bp, patched),
+            Rest::Publish => free_published(block, b, c, sp, bp, patched),
+        }
+    }
+}
+
+/// As [`allocate_guarded`].
+#[inline(never)]
+unsafe extern "C" fn free_guarded(
+    block: *mut u8,
+    b: usize,
+    c: usize,
+    sp: usize,
+    bp: usize,
+    patched: &Patched,
+) {
+    script::freed(block as usize);
+    // SAFETY: as above.
+    unsafe {
+        let call = passed_on!(patched, block as usize, b, c);
+        freeing_guarded(Heap::Operators, Caller { sp, bp }, block, move || _ = call());
+    }
+}
+
+/// As [`allocate_guarded`].
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn free_published(
+    block: *mut u8,
+    b: usize,
+    c: usize,
+    _sp: usize,
+    _bp: usize,
+    patched: &Patched,
+) {
+    // SAFETY: as above.
+    unsafe {
+        let call = passed_on!(patched, block as usize, b, c);
+        freeing_published(move || _ = call());
     }
 }
 
@@ -223,7 +290,7 @@ unsafe extern "C" fn begin(frame: &mut Frame) -> usize {
                 // SAFETY: the guard's thread.
                 unsafe { stat::freed(guard.thread(), Heap::Operators, block as usize) };
             } else {
-                before = stat::set_aside(Heap::Operators, block as usize);
+                before = shadow::set_aside(Heap::Operators, block as usize);
             }
             guard.in_real();
         }
@@ -306,7 +373,7 @@ unsafe fn count(guard: &Guard, frame: &Frame, came: &CallResult, before: Option<
     unsafe {
         match (came, frame.replaces()) {
             (CallResult::Nothing, true) => {
-                stat::put_back(Heap::Operators, replaced, before);
+                shadow::put_back(Heap::Operators, replaced, before);
                 stat::failed(thread);
             }
             (CallResult::Nothing, false) => stat::failed(thread),

@@ -9,7 +9,7 @@ use core::ffi::c_void;
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{allocating, freeing, reallocating};
 use mallow_recorder::outside::{Calls, Down};
-use mallow_recorder::stat::Heap;
+use mallow_recorder::shadow::Heap;
 
 /// The table. Each of its functions begins as our exported ones do, so that its frame is known by our library's code.
 #[unsafe(no_mangle)]
@@ -44,12 +44,12 @@ unsafe extern "C" fn work_allocating(
     bp: usize,
 ) -> *mut u8 {
     // SAFETY: the registers at the entry; the program passes a function with what it wants to be called with.
-    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, || down(context)) }
+    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, move || down(context)) }
 }
 
 unsafe extern "C" fn work_freeing(block: *mut u8, down: Down, context: *mut c_void, sp: usize, bp: usize) {
     // SAFETY: as in `work_allocating`.
-    unsafe { freeing(Heap::Operators, Caller { sp, bp }, block, || _ = down(context)) };
+    unsafe { freeing(Heap::Operators, Caller { sp, bp }, block, move || _ = down(context)) };
 }
 
 unsafe extern "C" fn work_reallocating(
@@ -61,5 +61,5 @@ unsafe extern "C" fn work_reallocating(
     bp: usize,
 ) -> *mut u8 {
     // SAFETY: as in `work_allocating`.
-    unsafe { reallocating(Heap::Operators, Caller { sp, bp }, block, size, || down(context)) }
+    unsafe { reallocating(Heap::Operators, Caller { sp, bp }, block, size, move || down(context)) }
 }

@@ -10,7 +10,7 @@ use core::ffi::{CStr, c_int};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::calls::{allocating, freeing, reallocating};
-use mallow_recorder::stat::Heap;
+use mallow_recorder::shadow::Heap;
 use mallow_recorder::{Caller, bootstrap, elf, process, session};
 use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
 
@@ -173,7 +173,7 @@ impl Before {
 unsafe extern "C" fn work_malloc(before: &Before, size: usize, sp: usize, bp: usize) -> *mut u8 {
     let (context, malloc) = before.of(MALLOC);
     // SAFETY: what was in the table has this type.
-    let call = || unsafe { transmute::<usize, Malloc>(malloc)(context, size) };
+    let call = move || unsafe { transmute::<usize, Malloc>(malloc)(context, size) };
     // SAFETY: the registers are those of a live frame.
     unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, call) }
 }
@@ -187,7 +187,7 @@ unsafe extern "C" fn work_calloc(
 ) -> *mut u8 {
     let (context, calloc) = before.of(CALLOC);
     // SAFETY: as in `work_malloc`.
-    let call = || unsafe { transmute::<usize, Calloc>(calloc)(context, count, size) };
+    let call = move || unsafe { transmute::<usize, Calloc>(calloc)(context, count, size) };
     // SAFETY: as above.
     unsafe { allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), call) }
 }
@@ -201,7 +201,7 @@ unsafe extern "C" fn work_realloc(
 ) -> *mut u8 {
     let (context, realloc) = before.of(REALLOC);
     // SAFETY: as in `work_malloc`.
-    let call = || unsafe { transmute::<usize, Calloc>(realloc)(context, block as usize, size) };
+    let call = move || unsafe { transmute::<usize, Calloc>(realloc)(context, block as usize, size) };
     // SAFETY: as above.
     unsafe {
         if block.is_null() {
@@ -219,6 +219,8 @@ unsafe extern "C" fn work_free(before: &Before, block: *mut u8, sp: usize, bp: u
     let (context, free) = before.of(FREE);
     // SAFETY: as in `work_malloc`.
     unsafe {
-        freeing(Heap::Malloc, Caller { sp, bp }, block, || transmute::<usize, Free>(free)(context, block))
+        freeing(Heap::Malloc, Caller { sp, bp }, block, move || {
+            transmute::<usize, Free>(free)(context, block)
+        })
     };
 }

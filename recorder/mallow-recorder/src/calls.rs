@@ -4,8 +4,9 @@
 //! program's own allocator. The real allocator is a closure, called at most once on every path.
 
 use crate::Caller;
-use crate::stat::{self, Heap};
-use crate::thread::{Entry, Guard, Thread, enter, enter_counting};
+use crate::shadow::{self, Heap};
+use crate::stat::{self, Rest};
+use crate::thread::{Counted, Entry, Guard, Thread, enter, enter_counting};
 use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
 /// An allocating call: `call` returns the block, or null.
@@ -17,14 +18,49 @@ pub unsafe fn allocating(heap: Heap, caller: Caller, size: usize, call: impl FnO
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
-            Some(counted) => {
-                let block = call();
-                count_allocation(counted.thread(), heap, block, size);
-                block
-            }
-            None => allocating_guarded(heap, caller, size, call),
+            Some(counted) => allocating_counted(counted, heap, size, call),
+            None => allocating_out_of_line(heap, caller, size, call),
         }
     }
+}
+
+/// An allocating call that is only counted.
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub unsafe fn allocating_counted(
+    counted: Counted,
+    heap: Heap,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    let block = call();
+    // SAFETY: the allocator has given the block.
+    unsafe {
+        match stat::allocated_at_once(counted.thread(), heap, block as usize, size) {
+            Rest::Nothing => block,
+            Rest::Everything => count_after(counted, heap, block, size),
+            Rest::Publish => publish_after(counted, block),
+        }
+    }
+}
+
+/// What a hook ends with when a few instructions did not do: a jump, so that it has nothing to keep meanwhile.
+#[cold]
+#[inline(never)]
+unsafe fn count_after(counted: Counted, heap: Heap, block: *mut u8, size: usize) -> *mut u8 {
+    // SAFETY: by contract of the hook.
+    unsafe { count_allocation(counted.thread(), heap, block, size) };
+    block
+}
+
+#[cold]
+#[inline(never)]
+unsafe fn publish_after(counted: Counted, block: *mut u8) -> *mut u8 {
+    // SAFETY: as above.
+    unsafe { stat::publish_balance(counted.thread()) };
+    block
 }
 
 #[inline(always)]
@@ -39,9 +75,24 @@ unsafe fn count_allocation(thread: *mut Thread, heap: Heap, block: *mut u8, size
     }
 }
 
-/// Out of line, so that a call that is only counted does not save the registers that recording needs.
+/// So that a call that is only counted does not save the registers that recording needs.
 #[inline(never)]
-unsafe fn allocating_guarded(
+unsafe fn allocating_out_of_line(
+    heap: Heap,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    // SAFETY: by contract.
+    unsafe { allocating_guarded(heap, caller, size, call) }
+}
+
+/// An allocating call that is recorded, or counted beside other work of ours, or passed on.
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub unsafe fn allocating_guarded(
     heap: Heap,
     caller: Caller,
     size: usize,
@@ -76,19 +127,78 @@ unsafe fn allocating_guarded(
 pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
-        match enter_counting(caller) {
-            Some(counted) => {
-                stat::freed(counted.thread(), heap, block as usize);
-                call();
+        let Some(counted) = enter_counting(caller) else {
+            return freeing_out_of_line(heap, caller, block, call);
+        };
+        match stat::freed_at_once(counted.thread(), heap, block as usize) {
+            Rest::Nothing => call(),
+            Rest::Everything => {
+                drop(counted);
+                freeing_out_of_line(heap, caller, block, call);
             }
-            None => freeing_guarded(heap, caller, block, call),
+            Rest::Publish => {
+                counted.go_on();
+                published_out_of_line(call);
+            }
         }
     }
 }
 
-/// Out of line, as [`allocating_guarded`].
+/// Counts and calls, if the call is only counted and a few instructions do. Otherwise a hook ends with [`freeing_guarded`] or, if the balance is to be
+/// published before the call, with [`freeing_published`], and has nothing to keep meanwhile.
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub unsafe fn freeing_at_once(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) -> Rest {
+    // SAFETY: the block is the caller's to free.
+    unsafe {
+        let Some(counted) = enter_counting(caller) else { return Rest::Everything };
+        let rest = stat::freed_at_once(counted.thread(), heap, block as usize);
+        match rest {
+            Rest::Nothing => call(),
+            Rest::Everything => {}
+            Rest::Publish => counted.go_on(),
+        }
+        rest
+    }
+}
+
+/// What is left of a call that was counted.
+///
+/// # Safety
+/// Behind [`freeing_at_once`], on the same thread.
+#[inline(always)]
+pub unsafe fn freeing_published(call: impl FnOnce()) {
+    // SAFETY: by contract.
+    unsafe {
+        let counted = Counted::gone_on();
+        stat::publish_balance(counted.thread());
+        call();
+    }
+}
+
+/// As [`allocating_out_of_line`].
+#[cold]
 #[inline(never)]
-unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+unsafe fn published_out_of_line(call: impl FnOnce()) {
+    // SAFETY: by contract.
+    unsafe { freeing_published(call) };
+}
+
+/// As [`allocating_out_of_line`].
+#[inline(never)]
+unsafe fn freeing_out_of_line(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+    // SAFETY: by contract.
+    unsafe { freeing_guarded(heap, caller, block, call) };
+}
+
+/// As [`allocating_guarded`].
+///
+/// # Safety
+/// As [`allocating`].
+#[inline(always)]
+pub unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: as in `allocating`.
     unsafe {
         match enter(caller) {
@@ -157,13 +267,13 @@ unsafe fn count_realloc(
     // SAFETY: as in `allocating`.
     unsafe {
         guard.in_hook();
-        let before = stat::set_aside(heap, block as usize);
+        let before = shadow::set_aside(heap, block as usize);
         guard.in_real();
         let new = call();
         guard.in_hook();
         let thread = guard.thread();
         if new.is_null() && size > 0 {
-            stat::put_back(heap, block as usize, before);
+            shadow::put_back(heap, block as usize, before);
             stat::failed(thread);
             return new;
         }

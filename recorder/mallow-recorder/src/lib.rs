@@ -20,6 +20,7 @@
 //! | [`bounds`] | array access without a way to panic |
 //! | [`elf`] | symbols and build ids of loaded objects |
 //! | [`named`] | functions of a static executable, which no loader has symbols of |
+//! | [`trampolines`] | the moved instructions of patched functions |
 //! | [`real`] | the real functions behind the hooks |
 //! | [`objects`] | which loaded object contains an address |
 //! | [`unloads`] | generations of addresses: which code was unloaded since |
@@ -35,7 +36,6 @@
 //! | [`rules`] | unwind rules, one word each, cached |
 //! | [`stack_range`] | the bounds of a thread's stack |
 //! | `near` | finds free address space near an object |
-//! | [`trampolines`] | the moved instructions of patched functions |
 //! | [`walk`] | one step of a stack walk, from a frame to its caller |
 //! | [`from_scratch`] | a whole stack walk without caches |
 //! | [`path_cache`] | recent paths to a kept frame |
@@ -52,6 +52,7 @@
 //! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | the calling thread's state: may the call be recorded? |
 //! | [`marks`] | marks of the program: begin and end of regions |
+//! | [`shadow`] | sizes of live blocks, for counting without a collector |
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call records |
 //! | [`outside`] | how code in the program finds the preloaded library |
@@ -95,6 +96,7 @@ pub mod runtimes;
 pub mod sandbox;
 pub mod script;
 pub mod session;
+pub mod shadow;
 pub mod stack_range;
 pub mod stamps;
 pub mod start_main;

@@ -161,6 +161,21 @@ impl Counted {
     pub fn thread(&self) -> *mut Thread {
         self.thread
     }
+
+    /// The call is still in progress when this is gone.
+    #[inline(always)]
+    pub(crate) fn go_on(self) {
+        core::mem::forget(self);
+    }
+
+    /// The call that went on.
+    ///
+    /// # Safety
+    /// Behind [`Counted::go_on`], on the same thread.
+    #[inline(always)]
+    pub(crate) unsafe fn gone_on() -> Counted {
+        Counted { thread: current() }
+    }
 }
 
 impl Drop for Counted {

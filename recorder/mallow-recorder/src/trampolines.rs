@@ -73,7 +73,8 @@ pub unsafe fn note(start: usize, patched: *mut Patched, count: usize) {
         region.patched.store(patched, Ordering::Relaxed);
         region.start.store(start, Ordering::Relaxed);
         region.count.store(count, Ordering::Relaxed);
-        REGION_COUNT.store(known + 1, Ordering::Release);
+        REGION_COUNT.store(known + 1, Ordering::SeqCst);
+        forget_unpatched();
     }
 }
 
@@ -101,6 +102,45 @@ fn slot_around(address: usize) -> Option<(&'static Patched, usize)> {
     })
 }
 
+/// Addresses of functions that were not patched when somebody found them out.
+static UNPATCHED: [AtomicPtr<AtomicPtr<()>>; UNPATCHED_MAX] =
+    [const { AtomicPtr::new(core::ptr::null_mut()) }; UNPATCHED_MAX];
+static UNPATCHED_COUNT: AtomicUsize = AtomicUsize::new(0);
+const UNPATCHED_MAX: usize = 64;
+
+/// Has an address taken back to null whenever functions are patched, while there is room.
+pub(crate) fn forget_when_patched(address: &'static AtomicPtr<()>) {
+    let own = core::ptr::from_ref(address).cast_mut();
+    let count = UNPATCHED_COUNT.load(Ordering::SeqCst).min(UNPATCHED_MAX);
+    if first(&UNPATCHED, count).iter().any(|known| known.load(Ordering::SeqCst) == own) {
+        return;
+    }
+    if let Some(place) = UNPATCHED.get(UNPATCHED_COUNT.fetch_add(1, Ordering::SeqCst)) {
+        place.store(own, Ordering::SeqCst);
+    }
+}
+
+fn forget_unpatched() {
+    let count = UNPATCHED_COUNT.load(Ordering::SeqCst).min(UNPATCHED_MAX);
+    for address in first(&UNPATCHED, count) {
+        // SAFETY: null, or one that lives as long as the process.
+        if let Some(address) = unsafe { address.load(Ordering::SeqCst).as_ref() } {
+            address.store(core::ptr::null_mut(), Ordering::SeqCst);
+        }
+    }
+}
+
+/// The first instructions of the function at an address, if they were moved.
+pub fn moved(entry: usize) -> Option<usize> {
+    let known = REGION_COUNT.load(Ordering::SeqCst);
+    first(&REGIONS, known).iter().find_map(|region| {
+        let count = region.count.load(Ordering::Relaxed);
+        // SAFETY: there are so many descriptions.
+        let patched = unsafe { core::slice::from_raw_parts(region.patched.load(Ordering::Relaxed), count) };
+        patched.iter().find(|patched| patched.entry == entry).map(|patched| patched.real)
+    })
+}
+
 /// Returns whether an address lies in a slot.
 pub fn is_one(address: usize) -> bool {
     slot_around(address).is_some()
@@ -120,20 +160,23 @@ fn original_in(patched: &Patched, offset: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    pub(crate) fn patched() -> Patched {
+        let arguments = Arguments { block: 0, size: 0, count: 0, spare: 0 };
+        let steps = [Step { displaced: 0, moved: 0 }; STEPS_MAX];
+        Patched { real: 0, call: Call::Free, arguments, entry: 0x1000, step_count: 0, steps }
+    }
 
     #[test]
     fn each_byte_of_a_trampoline_is_one_of_the_function() {
         let step = |displaced, moved| Step { displaced, moved };
         let patched = Patched {
-            real: 0,
-            call: Call::Free,
-            arguments: Arguments { block: 0, size: 0, count: 0, spare: 0 },
-            entry: 0x1000,
             step_count: 3,
             // test; a short jump that is now a long one; the jump back.
             steps: [step(0, 0), step(3, 3), step(5, 9), step(0, 0), step(0, 0), step(0, 0)],
+            ..patched()
         };
         let at = |offset| original_in(&patched, offset) - 0x1000;
         assert_eq!([at(0), at(10), at(16), at(24), at(26)], [0; 5]);

@@ -1,6 +1,7 @@
 //! What recording costs with an allocator that is linked in, beside the C library's; and `mallow-alloc` in a program that nobody watches, beside none.
 //!
-//! A call of a patched function comes by a jump more than one that the loader leads to the recorder. Each round runs the same loop with each allocator: bare,
+//! A call of a patched function comes by a jump more than one that the loader leads to the recorder; a shared library of the same allocator is led there by the loader, so what lies between
+//! the two is the patch's. Each round runs the same loop with each allocator: bare,
 //! under `record` and under `stat`. What is added is held against what is added to the C library's in the same round. The crate is held against
 //! a program without it, and so is another run of that very program: what two runs of one program differ by cannot be told from nothing.
 
@@ -19,10 +20,12 @@ use std::path::{Path, PathBuf};
 pub(super) const NAME: &str = "linked";
 
 /// The C library's first; and what a program is linked with.
-const ALLOCATORS: [(&str, &[&str]); 3] = [
+const ALLOCATORS: [(&str, &[&str]); 5] = [
     ("the C library's", &[]),
     ("jemalloc", &["-l:libjemalloc.a", "-lstdc++", "-lm", "-ldl"]),
+    ("jemalloc, shared", &["-Wl,--no-as-needed", "-l:libjemalloc.so.2"]),
     ("tcmalloc", &["-l:libtcmalloc_minimal.a", "-lstdc++", "-lm"]),
+    ("tcmalloc, shared", &["-Wl,--no-as-needed", "-l:libtcmalloc_minimal.so.4"]),
 ];
 /// Pairs of malloc and free.
 const PAIRS: u64 = 15_000_000;

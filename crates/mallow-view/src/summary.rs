@@ -63,7 +63,9 @@ impl<'a> Summary<'a> {
             programs: Programs::of(profile),
             events_lost: profile.events_lost(),
             tops,
-            nameless,
+            // Of one whose names could not be looked up a warning says more.
+            nameless: nameless
+                .filter(|module| !profile.recording.nameless.iter().any(|known| known.module == *module)),
             next: next(&totals),
         }
     }
@@ -98,7 +100,7 @@ fn next(totals: &Totals) -> Vec<Next> {
 mod tests {
     use super::*;
     use crate::example::{allocated, frame, profile, site};
-    use mallow_profile::SiteTotals;
+    use mallow_profile::{Nameless, SiteTotals};
 
     fn sorts(totals: Totals) -> Vec<Option<Measure>> {
         next(&totals).into_iter().map(|next| next.sort).collect()
@@ -146,6 +148,10 @@ mod tests {
         site(&mut profile, 0, &place("0x3c", "[anon]"), allocated(25, 1));
         site(&mut profile, 0, &place("main", "/bin/app"), allocated(45, 1));
         assert_eq!(Summary::of(&profile).nameless, Some("/bin/app"));
+        let mut interrupted = profile.clone();
+        let reason = "was not waited for, because of an interrupt".to_owned();
+        interrupted.recording.nameless = vec![Nameless { module: "/bin/app".to_owned(), reason }];
+        assert_eq!(Summary::of(&interrupted).nameless, None, "it may not be stripped at all");
         site(&mut profile, 0, &place("load", "/bin/app"), allocated(1, 1));
         assert_eq!(Summary::of(&profile).nameless, None, "less than a quarter");
     }

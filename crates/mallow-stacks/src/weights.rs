@@ -7,7 +7,7 @@ use mallow_base::{Bytes, Count, Micros, grouped};
 use std::fmt::Debug;
 
 /// The metrics of a stack, or of several stacks together.
-pub trait Weights: Copy + Default + Debug {
+pub trait Weights: Copy + Default + Debug + 'static {
     /// One of the metrics.
     type Metric: Metric<Weights = Self>;
 

@@ -202,13 +202,13 @@ impl<'a, W: Weights> Comparison<'a, W> {
         let unknown = unknown.collect();
         let same_modules = same_modules(before.stacks(), after.stacks());
         let (before, after) = (Side::of(before, options), Side::of(after, options));
-        let diff = Diff::of(&before, &after, known, &same_modules);
+        let Diff { entries, renames, .. } = Diff::of(&before, &after, known, &same_modules);
         let mut comparison = Self {
             by: options.by,
             totals: Vec::new(),
             unknown,
             rows: Vec::new(),
-            renames: diff.renames,
+            renames,
             hidden: Stats::default(),
             unchanged: Stats::default(),
         };
@@ -216,9 +216,11 @@ impl<'a, W: Weights> Comparison<'a, W> {
             let change = Change { before: before.total(metric), after: after.total(metric) };
             comparison.totals.push((metric, change));
         }
-        for entry in &diff.entries {
+        for entry in entries {
             comparison.place(entry, &before, &after, options);
         }
+        // Of half a million sites they are large, and what sorts the rows is large too.
+        drop((before, after));
         comparison.sort();
         comparison
     }
@@ -242,7 +244,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
 
     fn place(
         &mut self,
-        entry: &DiffEntry,
+        entry: DiffEntry,
         before: &Side<'a, W>,
         after: &Side<'a, W>,
         options: &DiffOptions<W::Metric>,
@@ -254,7 +256,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
             return;
         }
         let change = Change { before: by.of_site(&totals[0]), after: by.of_site(&totals[1]) };
-        let section = section_of(entry, change);
+        let section = section_of(&entry, change);
         if section == Section::Unchanged {
             self.unchanged.add(change);
             return;
@@ -273,7 +275,7 @@ impl<'a, W: Weights> Comparison<'a, W> {
             level: entry.level,
             before: before.part(&entry.before, totals[0], by),
             after: after.part(&entry.after, totals[1], by),
-            renames: entry.renames.clone(),
+            renames: entry.renames,
         });
     }
 

@@ -1,65 +1,124 @@
 //! One of the two profiles of a diff: its sites as they are compared.
 
 use super::{DiffOptions, DiffSide};
+use crate::Filter;
 use crate::lines::Lines;
-use crate::sites::{SiteRow, Wanted};
-use crate::{Filter, Sites};
+use crate::looks::Appearances;
+use crate::sites::Wanted;
 use mallow_base::Frame;
-use mallow_stacks::{DiffSites, Metric, Module, StackProfile, Stacks, Weights};
+use mallow_stacks::{DiffSites, Metric, Module, Site, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::hash_map::Entry;
 
 /// Frames from the leaf that count at most, recursion once: deeper stacks are the same site below so many calls.
 pub(super) const DEPTH_MAX: usize = 512;
 
-/// A profile with its sites. Their frames are numbered, because half a million stacks would not fit into memory apart.
+/// A profile with its rows of sites that look the same. Half a million of them would not fit into memory apart, so their frames are numbered, and
+/// the totals of a row that is a single site stay where they are.
 pub(super) struct Side<'a, W> {
     /// Every frame once.
     frames: Vec<&'a Frame>,
-    /// The stacks of all sites, one behind the other, leaf first.
+    /// The stacks of all rows, one behind the other, leaf first.
     numbers: Vec<u32>,
     /// Where each ends.
     ends: Vec<u32>,
-    /// Each with the stack that it is shown with.
-    sites: Vec<SiteRow<W>>,
-    /// For each site whether the filter wants it.
+    sites: &'a [Site<W>],
+    /// The totals of rows that are several sites, and of what no site has.
+    sums: Vec<W>,
+    rows: Vec<Row>,
+    /// For each row whether the filter wants it.
     wanted: Vec<bool>,
+}
+
+/// Sites that look the same.
+struct Row {
+    totals: Totals,
+    /// The stack that it is shown with.
+    stack: Option<StackId>,
+    /// How many frames of that stack are hidden on its leaf side.
+    folded: u32,
+}
+
+/// Where the totals of a row are.
+#[derive(Clone, Copy)]
+enum Totals {
+    /// Of the profile's sites.
+    Site(u32),
+    /// Of the sums.
+    Sum(u32),
 }
 
 impl<'a, W: Weights> Side<'a, W> {
     pub(super) fn of(profile: &'a impl StackProfile<Weights = W>, options: &DiffOptions<W::Metric>) -> Self {
-        let filter = Filter { expression: options.filter.clone(), ..Filter::default() };
-        let wanted = Wanted::of(profile.stacks(), &filter);
-        // Matching and other sites are rows of their own, even if they look the same.
-        let sites = profile.sites().iter().map(|site| (usize::from(wanted.includes(site.stack)), site));
-        let groups = Sites::of_groups(profile.stacks(), options.shown, &Filter::default(), 2, sites);
-        let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         let mut side = Self {
             frames: Vec::new(),
             numbers: Vec::new(),
             ends: Vec::new(),
-            sites: Vec::new(),
+            sites: profile.sites(),
+            sums: Vec::new(),
+            rows: Vec::new(),
             wanted: Vec::new(),
         };
+        side.add_rows(profile.stacks(), options);
+        let depth = options.depth.unwrap_or(DEPTH_MAX).min(DEPTH_MAX);
         let (mut known, mut lines) = (FxHashMap::default(), Lines::default());
         let mut told = W::default();
-        for (group, mut sites) in groups.into_iter().enumerate() {
-            side.ends.reserve(sites.rows.len() + 1);
-            for row in &sites.rows {
-                let frames = lines.of(sites.frames(row), options.shown);
-                told.add(&row.totals);
-                side.add(&mut known, frames.iter().take(depth).map(|line| line.frame));
-            }
-            side.wanted.resize(side.ends.len(), group == 1);
-            // Mostly all are in one group, and half a million rows stay where they are.
-            if side.sites.is_empty() {
-                side.sites = sites.rows;
-            } else {
-                side.sites.append(&mut sites.rows);
-            }
+        side.ends.reserve(side.rows.len() + 1);
+        for row in 0..side.rows.len() {
+            told.add(side.totals_of(row));
+            let Row { stack, folded, .. } = side.rows[row];
+            let frames = profile.stacks().frames(stack).skip(folded as usize);
+            side.add(&mut known, lines.of(frames, options.shown).iter().take(depth).map(|line| line.frame));
         }
         side.numbers.shrink_to_fit();
         side.add_rest(profile.beyond(&told), options);
         side
+    }
+
+    /// Adds the rows: what the filter does not want, and then what it wants, even where they look the same.
+    fn add_rows(&mut self, stacks: &Stacks, options: &DiffOptions<W::Metric>) {
+        let filter = Filter { expression: options.filter.clone(), ..Filter::default() };
+        let wanted = Wanted::of(stacks, &filter);
+        let mut looks = Appearances::of_all(stacks, options.shown);
+        for is_wanted in [false, true] {
+            // Small keys, because there may be half a million sites.
+            let mut by_look: FxHashMap<u32, u32> = FxHashMap::default();
+            let sites = self.sites.iter().zip(0..);
+            for (site, at) in sites.filter(|(site, _)| wanted.includes(site.stack) == is_wanted) {
+                let (look, folded) = looks.of_stack(site.stack);
+                match by_look.entry(look.unwrap_or(u32::MAX)) {
+                    Entry::Occupied(row) => self.add_to_row(*row.get() as usize, &site.totals),
+                    Entry::Vacant(entry) => {
+                        entry.insert(self.rows.len() as u32);
+                        self.rows.push(Row {
+                            totals: Totals::Site(at),
+                            stack: site.stack,
+                            folded: folded as u32,
+                        });
+                    }
+                }
+            }
+            self.wanted.resize(self.rows.len(), is_wanted);
+        }
+    }
+
+    fn add_to_row(&mut self, row: usize, totals: &W) {
+        let sum = match self.rows[row].totals {
+            Totals::Sum(sum) => sum,
+            Totals::Site(site) => {
+                self.sums.push(self.sites[site as usize].totals);
+                self.sums.len() as u32 - 1
+            }
+        };
+        self.rows[row].totals = Totals::Sum(sum);
+        self.sums[sum as usize].add(totals);
+    }
+
+    fn totals_of(&self, row: usize) -> &W {
+        match self.rows[row].totals {
+            Totals::Site(site) => &self.sites[site as usize].totals,
+            Totals::Sum(sum) => &self.sums[sum as usize],
+        }
     }
 
     fn add(&mut self, known: &mut FxHashMap<*const Frame, u32>, frames: impl Iterator<Item = &'a Frame>) {
@@ -78,7 +137,8 @@ impl<'a, W: Weights> Side<'a, W> {
     fn add_rest(&mut self, rest: W, options: &DiffOptions<W::Metric>) {
         if W::Metric::ALL.iter().any(|metric| metric.of_site(&rest) > 0) {
             self.ends.push(self.numbers.len() as u32);
-            self.sites.push(SiteRow { totals: rest, stack: None, folded: 0 });
+            self.rows.push(Row { totals: Totals::Sum(self.sums.len() as u32), stack: None, folded: 0 });
+            self.sums.push(rest);
             self.wanted.push(options.filter.is_none());
         }
     }
@@ -91,7 +151,8 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// The metric of all sites.
     pub(super) fn total(&self, measure: W::Metric) -> u64 {
-        self.sites.iter().map(|site| measure.of_site(&site.totals)).fold(0, u64::saturating_add)
+        let values = (0..self.rows.len()).map(|row| measure.of_site(self.totals_of(row)));
+        values.fold(0, u64::saturating_add)
     }
 
     /// Returns whether the filter wants one of the sites.
@@ -101,12 +162,12 @@ impl<'a, W: Weights> Side<'a, W> {
 
     /// Some sites as part of a row; none if there are none.
     pub(super) fn part(&self, sites: &[usize], totals: W, by: W::Metric) -> Option<DiffSide<'a, W>> {
-        let metric = |site: &usize| by.of_site(&self.sites[*site].totals);
+        let metric = |site: &usize| by.of_site(self.totals_of(*site));
         let heaviest = *sites.iter().max_by_key(|site| (metric(site), std::cmp::Reverse(**site)))?;
         Some(DiffSide {
             totals,
             stacks: sites.len(),
-            stack: self.sites[heaviest].stack,
+            stack: self.rows[heaviest].stack,
             frames: self.frames_of(heaviest).collect(),
         })
     }
@@ -116,7 +177,7 @@ impl<W: Weights> DiffSites for Side<'_, W> {
     type Weights = W;
 
     fn count(&self) -> usize {
-        self.sites.len()
+        self.rows.len()
     }
 
     fn frames(&self, site: usize) -> impl Iterator<Item = &Frame> {
@@ -124,7 +185,7 @@ impl<W: Weights> DiffSites for Side<'_, W> {
     }
 
     fn totals(&self, site: usize) -> &W {
-        &self.sites[site].totals
+        self.totals_of(site)
     }
 }
 

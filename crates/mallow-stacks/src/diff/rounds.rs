@@ -63,6 +63,9 @@ pub(super) fn run(sides: &Sides) -> Outcome {
     let shared = rounds.shared_names();
     rounds
         .by_group(Level::Frames, &weights, |rounds, node, side, key| rounds.shared(node, side, &shared, key));
+    rounds.by_group(Level::Frames, &weights, |rounds, node, side, key| {
+        rounds.shared_own(node, side, &shared, key);
+    });
     similar::pair(&mut rounds, &weights);
     split::join(&mut rounds, &shared);
     rounds.rest();

@@ -33,6 +33,13 @@ impl SharedNames {
     }
 }
 
+/// Returns whether a function is of the standard library of Rust or C++.
+fn is_of_standard_library(name: &str) -> bool {
+    const LIBRARIES: [&str; 4] = ["core::", "std::", "alloc::", "__gnu_cxx::"];
+    let name = name.trim_start_matches('<');
+    LIBRARIES.iter().any(|library| name.starts_with(library))
+}
+
 /// The names of nodes, one node behind the other.
 pub(super) struct AllNames {
     names: Vec<NameId>,
@@ -106,6 +113,21 @@ impl Rounds<'_> {
             if shared.has(name) && names[begin..].last() != Some(&name) {
                 names.push(name);
             }
+        }
+    }
+
+    /// Appends the innermost name, and those of the others on both sides that are no adapters of a standard library: a caller that calls by
+    /// `Result::and_then` is the same caller. Nothing if no caller is left.
+    pub(super) fn shared_own(&self, node: &Node, side: Side, shared: &SharedNames, names: &mut Vec<NameId>) {
+        let begin = names.len();
+        self.shared(node, side, shared, names);
+        let mut at = 0;
+        names.retain(|name| {
+            at += 1;
+            at <= begin + 1 || !is_of_standard_library(&self.sides.names[*name as usize])
+        });
+        if names.len() < begin + 2 {
+            names.truncate(begin);
         }
     }
 

@@ -59,6 +59,29 @@ fn sites_stand_in_the_section_that_their_metrics_say() {
     adds_up(&comparison);
 }
 
+/// `run` is new, `try_main` is gone, and what is in between was on other stacks before.
+#[test]
+fn adapters_of_the_standard_library_between_a_caller_and_its_callee_make_no_new_site() {
+    let [and_then, call_once] = ["core::result::Result::and_then", "core::ops::function::FnOnce::call_once"];
+    let read = ["read", "search", and_then, call_once, "rg::main"];
+    let called = ["search", "run", and_then, call_once, "rg::main"];
+    let others: [(&[&str], u64); 3] =
+        [(&["walk", "search", "rg::main"], 5), (&["open", "search", "rg::main"], 6), (&read, 9)];
+    let (mut before, mut after) = (others.to_vec(), others.to_vec());
+    before.push((&["search", "try_main", "rg::main"], 210));
+    after.push((&called, 210));
+    let [before, same] = [made(&before), made(&after)];
+    let comparison = Comparison::of(&before, &same, &DiffOptions::default());
+    assert_eq!(rows(&comparison), [(Section::Moved, "search".to_owned(), 0)]);
+    // Another figure is another use of the function.
+    after.last_mut().unwrap().1 = 3_000;
+    let after = made(&after);
+    let comparison = Comparison::of(&before, &after, &DiffOptions::default());
+    let expected = [(Section::New, "search".to_owned(), 3_000), (Section::Gone, "search".to_owned(), -210)];
+    assert_eq!(rows(&comparison), expected);
+    adds_up(&comparison);
+}
+
 #[test]
 fn what_is_hidden_is_counted() {
     let before = made(&[(&["a", "main"], 10), (&["parse", "main"], 20)]);

@@ -68,6 +68,9 @@ pub(crate) fn of_staying(samples: &[Sample]) -> Vec<Observation> {
         return Vec::new();
     };
     let stay = staying(first, last);
+    let is_managed =
+        |heap: &&ProcessHeap| stay.contains(&heap.index) && managed_bytes(first, heap.pid).is_some();
+    let managed: Vec<u32> = first.heaps.iter().filter(is_managed).map(|heap| heap.pid).collect();
     let of = |sample: &Sample| {
         let heaps = || sample.heaps.iter().filter(|heap| stay.contains(&heap.index));
         Observation {
@@ -75,6 +78,7 @@ pub(crate) fn of_staying(samples: &[Sample]) -> Vec<Observation> {
             seconds: sample.seconds,
             live_bytes: Some(heaps().map(|heap| heap.live_bytes).sum()),
             live_blocks: Some(heaps().map(|heap| heap.live_blocks).sum()),
+            managed_bytes: managed_of(sample, &managed),
             ..Observation::default()
         }
     };
@@ -104,6 +108,12 @@ fn allocations_per_request(last: &Sample, stay: &BTreeSet<u32>, start: u64) -> O
     let ended = last.allocations_ended.saturating_sub(start.saturating_mul(last.recorded_ended));
     let per_request = (living + ended) as f64 / last.requests_total as f64;
     (per_request.is_finite() && per_request > 0.0).then_some(per_request)
+}
+
+/// The sum over some processes; `None` if one of them told nothing.
+fn managed_of(sample: &Sample, pids: &[u32]) -> Option<u64> {
+    let sum = pids.iter().map(|pid| managed_bytes(sample, *pid)).sum::<Option<u64>>()?;
+    (!pids.is_empty()).then_some(sum)
 }
 
 fn managed_bytes(sample: &Sample, pid: u32) -> Option<u64> {
@@ -158,6 +168,25 @@ mod tests {
         }
         let stay = of_staying(&samples(600));
         assert!(stay.len() == 30 && stay.iter().all(|seen| seen.live_bytes == Some(9_000)));
+    }
+
+    #[test]
+    fn managed_heaps_of_those_that_stay_are_added_up_where_each_of_them_tells() {
+        let mut samples = samples(600);
+        for sample in &mut samples {
+            sample.heaps[0].pid = 60;
+            let runtime = |pid, managed_bytes| crate::RuntimeMetrics {
+                pid,
+                managed_bytes,
+                ..crate::RuntimeMetrics::default()
+            };
+            sample.runtimes = vec![runtime(60, 5_000), runtime(70, 7_000)];
+        }
+        samples[3].runtimes.remove(0);
+        let managed: Vec<Option<u64>> = of_staying(&samples).iter().map(|seen| seen.managed_bytes).collect();
+        let none = managed.iter().position(Option::is_none);
+        assert_eq!((none, managed.iter().flatten().sum::<u64>()), (Some(3), 29 * 5_000));
+        assert!(by_age(&samples).iter().all(|look| look.observation.managed_bytes == Some(7_000)));
     }
 
     #[test]

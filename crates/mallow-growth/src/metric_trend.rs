@@ -7,7 +7,8 @@
 //! staircase of doublings is left to [`crate::doubling`].
 //!
 //! A metric is flat when the interval lies below the limit and nothing rose since half of the requests. Whatever is neither is unclear,
-//! and more iterations are asked for: doubt is never decided in favour of either side.
+//! and more iterations are asked for: doubt is never decided in favour of either side. Only of workers that are replaced more iterations give no longer
+//! series, so there a metric is flat as far as it can be seen: [`trend_by_age`].
 
 use crate::doubling::{Doubling, doubling};
 use crate::floor;
@@ -82,8 +83,22 @@ impl MetricTrend {
     }
 }
 
+/// From so many looks at workers on, a metric that does not rise is flat as far as it can be seen.
+const LOOKS_MIN: usize = 40;
+
 /// The trend of a metric whose growth below `per_request_min` does not matter.
 pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
+    trend_within(points, per_request_min, 0.0)
+}
+
+/// The trend of a metric of workers over their age. A series ends where a worker ends, so noise of some kilobytes may be a slope above the limit however
+/// many workers are looked at. If the interval then has zero in it, any leak above the limit and half its width would have been called growth, or
+/// would at least have been in doubt: the metric is flat, if that is not above `sensitivity`.
+pub(crate) fn trend_by_age(points: &[Point], per_request_min: f64, sensitivity: f64) -> MetricTrend {
+    trend_within(points, per_request_min, sensitivity)
+}
+
+fn trend_within(points: &[Point], per_request_min: f64, sensitivity: f64) -> MetricTrend {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return MetricTrend::default() };
     let mut trend = Trend { first: first.y, last: last.y, ..Trend::default() };
     let start = window_of(points);
@@ -93,10 +108,16 @@ pub(crate) fn trend_of(points: &[Point], per_request_min: f64) -> MetricTrend {
     };
     (trend.per_request, trend.per_request_low, trend.per_request_high) = (slope.slope, slope.low, slope.high);
     trend.noise = noise_about(&window, slope.slope);
-    let bounded =
-        sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min));
+    let is_in_time = sensitivity == 0.0;
+    // Neighbours of one age are different workers, and no climb and fall of one.
+    let bounded = is_in_time
+        .then(|| {
+            sawtooth::bounds(&window, per_request_min).or_else(|| floor::stands(&window, per_request_min))
+        })
+        .flatten();
+    let quiet = trend.noise;
     let mut look =
-        Shape_ { points, start, window: &window, slope, per_request_min, quiet: trend.noise, bounded };
+        Shape_ { points, start, window: &window, slope, per_request_min, sensitivity, quiet, bounded };
     look.quiet = trend.noise.min(NEIGHBOURS * neighbour_noise(&window));
     let doubling = look.doubling();
     let plateau = look.plateau();
@@ -141,6 +162,8 @@ struct Shape_<'a> {
     window: &'a [Point],
     slope: Slope,
     per_request_min: f64,
+    /// The leak that may be missed where more iterations would not help; 0 where they would.
+    sensitivity: f64,
     /// The smaller of two views of the noise.
     quiet: f64,
     /// For memory that rises and falls: the smallest leak that would have moved its bounds, or its floor.
@@ -221,15 +244,26 @@ impl Shape_<'_> {
     }
 
     fn is_flat(&self) -> bool {
-        self.is_level() || self.bounded.is_some()
+        self.is_level() || self.bounded.is_some() || self.is_flat_as_far_as_seen()
     }
 
     /// Flat by its slope.
     fn is_level(&self) -> bool {
-        let rise = self.rise();
-        let is_unfinished = rise > SIGMAS * self.quiet && rise > self.per_request_min * self.requests();
         let has_small_slope = self.window.len() >= WINDOW_MIN && self.slope.high < self.per_request_min;
-        has_small_slope && !is_unfinished
+        has_small_slope && !self.is_unfinished()
+    }
+
+    fn is_unfinished(&self) -> bool {
+        let rise = self.rise();
+        rise > SIGMAS * self.quiet && rise > self.per_request_min * self.requests()
+    }
+
+    /// Without a sign of growth, and without the noise to hide one that matters.
+    fn is_flat_as_far_as_seen(&self) -> bool {
+        self.points.len() >= LOOKS_MIN
+            && self.slope.low < 0.0
+            && self.detectable() <= self.sensitivity
+            && !self.is_unfinished()
     }
 
     /// A leak adds the same to each pair's slope, so it moves the estimate and both ends of its interval by exactly itself. It is
@@ -237,7 +271,10 @@ impl Shape_<'_> {
     fn detectable(&self) -> f64 {
         let Slope { slope, low, high, .. } = self.slope;
         let by_slope = self.per_request_min + (slope - low).max(high - slope);
-        if self.is_level() { by_slope } else { self.bounded.unwrap_or(by_slope) }
+        let least = if self.is_level() { by_slope } else { self.bounded.unwrap_or(by_slope) };
+        // Where zero in the interval is enough to pass, a leak has to lift its lower end above that.
+        let passes_by_sight = self.points.len() >= LOOKS_MIN && by_slope <= self.sensitivity;
+        if passes_by_sight { least.max(-low) } else { least }
     }
 
     fn falls(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Every metric's trend, and which of them hold the memory.
 
 use crate::holder;
-use crate::metric_trend::{MetricTrend, trend_of};
+use crate::metric_trend::{MetricTrend, trend_by_age, trend_of};
 use crate::series::{Point, points_of};
 use crate::steady::{Steady, steady};
 use crate::{Basis, Evidence, Observation, Rules};
@@ -29,22 +29,26 @@ pub(crate) struct Metrics {
     pub(crate) hidden: f64,
 }
 
-/// The series of a program's heap: that of one worker by its age where workers are replaced.
-fn lives(evidence: &Evidence) -> &[Observation] {
-    if evidence.workers.is_empty() { &evidence.observations } else { &evidence.workers }
-}
-
-/// The trend of the live heap, and whether it is by age. Where workers are replaced it is the worse of two: theirs, and that of the processes
-/// that stay.
-fn heap_of(evidence: &Evidence, rules: &Rules) -> (Option<MetricTrend>, bool) {
-    let trend = |seen: &[Observation]| {
-        let points = points_of(seen, |seen| seen.live_bytes)?;
-        Some(trend_of(&points, rules.heap_per_request_min))
+/// The trend of a heap, and whether it is by age. Where workers are replaced it is the worse of two: that of one worker by its age, and that of the
+/// processes that stay.
+fn heap_of(
+    evidence: &Evidence,
+    rules: &Rules,
+    bytes: fn(&Observation) -> Option<u64>,
+) -> (Option<MetricTrend>, bool) {
+    let limit = rules.heap_per_request_min;
+    let over_requests = |seen: &[Observation]| Some(trend_of(&points_of(seen, bytes)?, limit));
+    if evidence.workers.is_empty() {
+        return (over_requests(&evidence.observations), false);
+    }
+    let workers = points_of(&evidence.workers, bytes)
+        .map(|points| trend_by_age(&points, limit, rules.sensitivity(limit)));
+    let staying = over_requests(&evidence.staying);
+    let badness = |trend: &Option<MetricTrend>| {
+        trend.as_ref().map_or((false, false), |trend| (trend.grows(), trend.is_unclear()))
     };
-    let badness = |trend: &MetricTrend| (trend.grows(), trend.is_unclear());
-    let (workers, staying) = (trend(lives(evidence)), trend(&evidence.staying));
-    let is_worse = matches!((&workers, &staying), (Some(one), Some(other)) if badness(other) > badness(one));
-    if is_worse { (staying, false) } else { (workers, !evidence.workers.is_empty()) }
+    let is_worse = badness(&staying) > badness(&workers);
+    if is_worse { (staying, false) } else { (workers, true) }
 }
 
 /// The detection limit of a metric.
@@ -59,10 +63,10 @@ pub(crate) struct DetectionLimit {
 impl Metrics {
     pub(crate) fn of(evidence: &Evidence, rules: &Rules) -> Metrics {
         let seen = &evidence.observations;
-        let heap = |points: Vec<Point>| trend_of(&points, rules.heap_per_request_min);
         let pages = |points: Vec<Point>| trend_of(&points, rules.resident_per_request_min);
         let resident = points_of(seen, |seen| Some(seen.resident_bytes)).map(pages).unwrap_or_default();
-        let (heap_trend, by_age) = heap_of(evidence, rules);
+        let (heap_trend, by_age) = heap_of(evidence, rules, |seen| seen.live_bytes);
+        let (managed, _) = heap_of(evidence, rules, |seen| seen.managed_bytes);
         Metrics {
             hidden: holder::headroom(evidence) / resident.requests.max(1.0),
             resident,
@@ -71,7 +75,7 @@ impl Metrics {
             trimmed: points_of(seen, |seen| seen.trimmed_bytes).map(pages),
             mapped: points_of(seen, |seen| seen.mapped_bytes).map(pages),
             allocator: points_of(seen, |seen| seen.allocator_bytes).map(pages),
-            managed: points_of(lives(evidence), |seen| seen.managed_bytes).map(heap),
+            managed,
             areas: points_of(seen, |seen| seen.areas_bytes).map(pages),
             // Of a stack there is only the sum over workers.
             steady: steady(evidence, rules).filter(|_| evidence.workers.is_empty()),

@@ -6,6 +6,9 @@ use mallow_growth::{
 };
 use proptest::prelude::*;
 
+#[path = "verdicts/workers.rs"]
+mod workers;
+
 const MIB: u64 = 1 << 20;
 
 /// A run of iterations with 1,000 requests each after three and a half of warm-up: still, unless `fill` moves something.
@@ -504,43 +507,4 @@ proptest! {
         let verdict = verdict(&held(((least + 0.01) * 1_000.0) as u64));
         prop_assert!(verdict != Verdict::Clean && verdict != Verdict::Plateau, "{verdict:?}");
     }
-}
-
-/// A run whose workers are replaced after 400 requests: all together hold a saw, one by its age what `held` tells.
-fn replaced(iterations: u64, held: impl Fn(u64) -> u64, staying: impl Fn(u64) -> u64) -> Evidence {
-    let age = |at: u64| (at * 370) % 400;
-    let live = |requests: u64, bytes: u64| Observation {
-        requests,
-        live_bytes: Some(bytes),
-        ..Observation::default()
-    };
-    let mut workers: Vec<Observation> = (1..=iterations).map(|i| live(age(i), MIB + held(age(i)))).collect();
-    workers.sort_by_key(|seen| seen.requests);
-    let staying = (1..=iterations).map(|i| live(3_500 + 1_000 * i, 9_000 + staying(1_000 * i))).collect();
-    let all = run(iterations, |i, seen| seen.live_bytes = Some(2 * MIB + held(age(i))));
-    Evidence { workers, staying, ..all }
-}
-
-#[test]
-fn workers_that_are_replaced_are_judged_by_their_age() {
-    let leak = judged(&replaced(40, |age| 600 * age, |_| 0));
-    let heap = leak.heap.expect("a recorder");
-    assert_eq!((leak.verdict, leak.basis, leak.by_age), (Verdict::Leaking, Basis::LiveHeap, true));
-    assert_eq!((heap.shape, heap.per_request), (Shape::Grows, 600.0));
-    let filled = judged(&replaced(40, |age| 600 * age.min(100), |_| 0));
-    assert_eq!(filled.detectable_outside_per_request, None, "mappings of a worker go with it, too");
-    assert_eq!(
-        (filled.verdict, filled.by_age),
-        (Verdict::Clean, true),
-        "a worker's caches are full after 100 requests"
-    );
-    let few = judged(&replaced(12, |age| 600 * age, |_| 0));
-    assert_eq!(few.verdict, Verdict::Inconclusive, "with so few looks nothing is called growth");
-}
-
-#[test]
-fn a_leak_of_the_process_that_stays_is_found_beside_workers_that_do_not() {
-    let leak = judged(&replaced(40, |_| 0, |requests| 16 * requests));
-    assert_eq!((leak.verdict, leak.by_age), (Verdict::Leaking, false));
-    assert_eq!(leak.heap.map(|heap| heap.per_request), Some(16.0));
 }

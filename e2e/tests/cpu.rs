@@ -110,7 +110,8 @@ fn every_view_and_every_export_adds_up_to_the_same() {
     let sum = |text: &str| -> u64 {
         text.lines().map(|line| line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()).sum()
     };
-    assert_eq!(sum(&folded), time);
+    let (metric, folded) = folded.split_once('\n').unwrap();
+    assert_eq!((metric, sum(folded)), ("# metric: time", time));
     assert!(folded.lines().any(|line| line.contains(";main;three;spin ")), "{folded}");
     let drawn = text(&["flamegraph", "shares.pb.gz", "--folded", "--all-frames", "--measure", "samples"]);
     assert_eq!(sum(&drawn), samples);

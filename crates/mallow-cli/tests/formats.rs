@@ -232,8 +232,9 @@ fn a_folded_export_holds_the_metric_that_was_asked_for() {
     for (measure, metric) in [("allocations", "allocations"), ("bytes", "bytes"), ("peak", "peak_bytes")] {
         let args = ["export", file, "--format", "folded", "--measure", measure];
         let text = stdout_of(mallow(folder.path(), &args));
+        assert_eq!(text.lines().next(), Some(format!("# metric: {measure}").as_str()));
         let sum: u64 =
-            text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
+            text.lines().skip(1).map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
         assert_eq!(Some(sum), truth["totals"][metric].as_u64(), "{measure}");
     }
 }
@@ -246,7 +247,7 @@ fn an_export_without_inlined_functions_has_a_frame_for_each_address() {
     let export = |more: &[&str]| -> Vec<(String, u64)> {
         let args = [&["export", file, "--format", "folded", "--metric", "allocations"], more].concat();
         let text = stdout_of(mallow(folder.path(), &args));
-        let lines = text.lines().map(|line| line.rsplit_once(' ').unwrap());
+        let lines = text.lines().skip(1).map(|line| line.rsplit_once(' ').unwrap());
         lines.map(|(stack, count)| (stack.to_owned(), count.parse().unwrap())).collect()
     };
     let (whole, physical) = (export(&[]), export(&["--no-inline"]));

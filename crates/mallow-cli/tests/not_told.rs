@@ -130,7 +130,7 @@ fn an_export_holds_no_metric_that_is_not_told() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&json["totals"]["allocations"], &json["totals"]["bytes"]), (&15.into(), &Value::Null));
     let (code, stacks, said) = mallow(folder.path(), "export f1 -f folded");
-    assert_eq!((code, stacks.as_str()), (Some(0), "a;b;c 10\na;d 5\n"), "{said}");
+    assert_eq!((code, stacks.as_str()), (Some(0), "# metric: allocations\na;b;c 10\na;d 5\n"), "{said}");
     for (format, needed) in [
         ("dhat", "numbers of allocations and their bytes"),
         ("massif", "live bytes"),

@@ -7,6 +7,9 @@ use std::fmt;
 /// The beginning of a heap snapshot by mallow's own hook, up to the version of its format.
 const PYTHON_HEAP_START: &[u8] = b"{\"mallow\":\"python-heap/";
 
+/// The beginning of the comment that says what the numbers of folded stacks are.
+pub(crate) const METRIC_COMMENT: &str = "# metric: ";
+
 /// The beginning of `perf.data`, if it was written by a machine with the same byte order.
 const PERF_DATA_START: &[u8] = b"PERFILE2";
 
@@ -247,7 +250,9 @@ fn of_text(text: &str) -> Option<Format> {
     } else if text.lines().any(|line| is_count_alone(line) || is_dtrace_frame(line)) {
         // Checked before folded stacks: the program's own output, such as `total: 12`, is in the same file.
         Format::Dtrace
-    } else if text.lines().any(is_folded) {
+    } else if text.lines().any(is_bare_frame) && text.lines().any(is_number) {
+        Format::Dtrace
+    } else if start.starts_with(METRIC_COMMENT) || text.lines().any(is_folded) {
         Format::Folded
     } else {
         return None;
@@ -293,6 +298,22 @@ fn is_count_alone(line: &str) -> bool {
     line.starts_with(' ') && line.trim().parse::<u64>().is_ok()
 }
 
+/// Returns whether a line of dtrace without blanks before it can only be a frame: ``module`function``, both there, and no blank in the module.
+pub(crate) fn is_bare_frame(text: &str) -> bool {
+    text.split_once('`').is_some_and(|(module, function)| {
+        !module.is_empty()
+            && !function.is_empty()
+            && !function.starts_with([' ', '`'])
+            && !module.contains(char::is_whitespace)
+            && !function.contains('`')
+    })
+}
+
+/// Returns whether it is a number and nothing else.
+fn is_number(line: &str) -> bool {
+    line.parse::<u64>().is_ok()
+}
+
 /// Returns whether it is a line of dtrace with a frame: blanks, a module, a grave accent, a function.
 fn is_dtrace_frame(line: &str) -> bool {
     line.starts_with("  ") && line.contains('`')
@@ -324,7 +345,7 @@ mod tests {
 
     #[test]
     fn a_beginning_tells_the_format() {
-        let cases: [(&[u8], Option<Format>); 27] = [
+        let cases: [(&[u8], Option<Format>); 31] = [
             (b"JAVA PROFILE 1.0.2\0\0\0\0\x08\0\0\x01", Some(Format::Hprof)),
             (b"{\"type\":\"ROOT\", \"root\":\"vm\", \"references\":[\"0x7", Some(Format::RubyHeap)),
             (b"{\"snapshot\":{\"meta\":{\"node_fields\":[\"type\"", Some(Format::V8Heap)),
@@ -347,6 +368,10 @@ mod tests {
             ),
             (b"=====\ntotal: 12\n\n              libc`malloc+0x1\n", Some(Format::Dtrace)),
             (b"Attaching 2 probes...\n\n@malloc_calls[\n    malloc+0\n]: 7\n", Some(Format::Bpftrace)),
+            (b"libc`malloc+0x1\napp`main\n12\n", Some(Format::Dtrace)),
+            (b"use `malloc` here\n12\n", None),
+            (b"total: 12\nlibc`malloc+0x1\n7\n", Some(Format::Dtrace)),
+            (b"app`main;libc`malloc 12\napp`main 3\n", Some(Format::Folded)),
             (b"main;work 12\n", Some(Format::Folded)),
             (b"___ Begin jemalloc statistics ___\n", Some(Format::JemallocStats)),
             (b"{\"jemalloc\":{\"version\":\"5.3.0\"", Some(Format::JemallocStats)),

@@ -5,6 +5,7 @@ mod browser_exports;
 mod cpu;
 mod dhat;
 mod dhat_accesses;
+mod dhat_cut;
 mod gperftools_heap;
 mod heaptrack;
 mod hprof;

@@ -155,17 +155,27 @@ fn the_schema_check_can_fail() {
 #[test]
 fn folded_stacks_have_the_metric_that_was_asked_for() {
     let (text, warnings) = exported(&profile(), ExportFormat::Folded, Measure::Allocations);
-    assert_eq!(text, "rows;main;parse;row<a:b> 10\nrows;main 1\nrows 2\n");
-    assert_eq!(warnings[0], "folded stacks have one number without a unit; it is allocations");
+    assert_eq!(text, "# metric: allocations\nrows;main;parse;row<a:b> 10\nrows;main 1\nrows 2\n");
+    assert_eq!(
+        warnings[0],
+        "folded stacks have one number without a unit; it is allocations, which the first line says"
+    );
     let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Peak);
-    assert_eq!(text, "rows;main;parse;row<a:b> 300\nrows;main 64\n");
+    assert_eq!(text, "# metric: peak\nrows;main;parse;row<a:b> 300\nrows;main 64\n");
 }
 
 #[test]
 fn folded_stacks_come_back_and_are_read_by_inferno() {
+    for measure in Measure::ALL {
+        let (text, _) = exported(&profile(), ExportFormat::Folded, measure);
+        assert_eq!(Format::of_beginning(text.as_bytes()), Some(Format::Folded));
+        let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
+        assert_eq!(imported.warnings, [""; 0], "{measure:?}");
+        let known = Measure::ALL.into_iter().filter(|known| known.is_known(&imported.profile.known));
+        assert_eq!(known.collect::<Vec<_>>(), [measure]);
+        assert_eq!(exported(&imported.profile, ExportFormat::Folded, measure).0, text);
+    }
     let (text, _) = exported(&profile(), ExportFormat::Folded, Measure::Bytes);
-    let imported = read_as(text.as_bytes(), Format::Folded).unwrap();
-    assert_eq!(exported(&imported.profile, ExportFormat::Folded, Measure::Allocations).0, text);
     let mut svg = Vec::new();
     let mut options = inferno::flamegraph::Options::default();
     inferno::flamegraph::from_lines(&mut options, text.lines(), &mut svg).unwrap();
@@ -183,7 +193,10 @@ fn an_address_has_its_library_beside_it() {
     let stack = builder.stack([location]);
     builder.add_site(process, stack, &SiteTotals { allocations: 3, bytes: 5, ..SiteTotals::default() });
     let profile = builder.finish();
-    assert_eq!(exported(&profile, ExportFormat::Folded, Measure::Allocations).0, "0x1f [libz.so.1] 3\n");
+    assert_eq!(
+        exported(&profile, ExportFormat::Folded, Measure::Allocations).0,
+        "# metric: allocations\n0x1f [libz.so.1] 3\n"
+    );
     let document: Value =
         serde_json::from_str(&exported(&profile, ExportFormat::Firefox, Measure::Bytes).0).unwrap();
     assert_eq!(native(&document, "process")[0].3, "0x1f [libz.so.1]");

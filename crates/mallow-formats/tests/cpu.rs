@@ -255,8 +255,10 @@ fn the_firefox_profiler_has_every_sample_at_its_time() {
 fn folded_stacks_are_one_line_for_each_stack_of_names() {
     let profile = hard_profile();
     let folded = String::from_utf8(exported(&profile, ExportFormat::Folded)).unwrap();
+    assert_eq!(folded.lines().next(), Some("# metric: time"));
     let lines: Vec<(&str, u64)> = folded
         .lines()
+        .skip(1)
         .map(|line| line.rsplit_once(' ').unwrap())
         .map(|(stack, time)| (stack, time.parse().unwrap()))
         .collect();

@@ -259,7 +259,6 @@ fn what_makes_no_sense_is_told_with_its_place() {
         (("\"pps\"", "\"pqs\""), "line 39: the field `pps`"),
         (("\"ftbl\"", "\"ftbm\""), "line 39: the field `ftbl`"),
         (("\"pid\":", "\"pid\""), "line 7: JSON"),
-        (("]\n}\n", "]\n"), "line 39: the rest of the file"),
         (("]\n}\n", "]\n}\n{"), "line 40: JSON"),
     ];
     for ((from, to), expected) in cases {
@@ -336,23 +335,6 @@ fn deep_nesting_is_refused() {
     assert!(refusal(&text).ends_with("the rest of the file was expected"));
     let text = text.replace("\"x\"", "\"ftbl\"");
     assert!(refusal(&text).ends_with("the rest of the file was expected"));
-}
-
-#[test]
-fn every_prefix_is_refused_in_a_sentence() {
-    for name in ["dhat/inlined.json", "dhat/cxx_exceptions.json"] {
-        let bytes = fixture(name);
-        let whole = bytes.trim_ascii_end().len();
-        for length in 0..whole {
-            let error = read_as(&bytes[..length], Format::Dhat).unwrap_err();
-            let expected = if bytes[..length].ends_with(b"[-") || bytes[..length].ends_with(b",-") {
-                "JSON"
-            } else {
-                "the rest of the file"
-            };
-            assert!(error.to_string().ends_with(&format!("{expected} was expected")), "{length}: {error}");
-        }
-    }
 }
 
 // The viewer.

@@ -54,6 +54,11 @@ fn output_of_the_program_does_not_hide_the_stacks() {
     std::fs::write(&file, format!("{noise}\n  lib`malloc\n  1500\n")).unwrap();
     let (stacks, warnings) = of_file(&file).unwrap();
     assert_eq!((stacks, warnings), (vec![counted(1500, &["lib`malloc"])], Vec::new()));
+    // The script itself finds nothing in such a file.
+    std::fs::write(&file, "lib`malloc+0x1\napp`main\n1500\n").unwrap();
+    let (stacks, warnings) = of_file(&file).unwrap();
+    assert_eq!(stacks, [counted(1500, &["lib`malloc", "app`main"])]);
+    assert!(warnings[1].starts_with("no stack is indented"), "{warnings:?}");
     std::fs::write(&file, "nothing that we know\n").unwrap();
     assert!(of_file(&file).is_err());
 }

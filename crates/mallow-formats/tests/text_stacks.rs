@@ -54,6 +54,22 @@ fn folded_stacks_are_numbers_of_allocations() {
 }
 
 #[test]
+fn a_comment_before_the_first_stack_says_what_the_number_of_folded_stacks_is() {
+    let imported = read(b"# made by hand\n# metric: leaked\nmain;work 12\nmain;idle 3\n", Format::Folded);
+    let totals = imported.profile.totals();
+    assert_eq!((totals.leaked_bytes, totals.allocations), (15, 0));
+    assert_eq!(imported.profile.known, Availability { leaked: true, ..Availability::NOTHING });
+    assert_eq!(imported.warnings, [""; 0]);
+    let of_time = read(b"# metric: time\nmain;work 12\n", Format::Folded);
+    assert_eq!(of_time.profile.totals().allocations, 12);
+    let warning =
+        "the numbers are time, which is no metric of a heap; they are taken as numbers of allocations";
+    assert_eq!(of_time.warnings, [warning]);
+    let too_late = read(b"main;work 12\n# metric: bytes\nmain;idle 3\n", Format::Folded);
+    assert_eq!((too_late.profile.totals().allocations, too_late.warnings.len()), (15, 1));
+}
+
+#[test]
 fn heaptracks_own_folded_stacks_are_read() {
     let imported = read(&fixture("folded/heaptrack.folded"), Format::Folded);
     assert_eq!(imported.profile.totals().allocations, 2010);
@@ -106,6 +122,19 @@ fn dtraces_other_keys_name_processes_and_a_cut_file_is_told() {
         imported.warnings
     );
     assert!(error(b"  libc`malloc\n", Format::Dtrace).contains("line 1"));
+}
+
+#[test]
+fn stacks_of_dtrace_from_which_blanks_were_removed_are_read_and_told() {
+    let text = b"total: 8\n\nlibc`malloc+0x1\napp`static Int.+ infix(_:_:)+0x2\n0x12\n7\n\nlibc`malloc\n3\nlibc`cut\n";
+    let imported = read(text, Format::Dtrace);
+    let expected = ["0x12;static Int.+ infix(_:_:);malloc 7", "malloc 3"];
+    assert_eq!(stacks(&imported.profile, Measure::Allocations), expected);
+    assert!(imported.warnings[1].starts_with("no stack is indented"), "{:?}", imported.warnings);
+    assert!(!imported.complete && imported.warnings[2].contains("1 frames are left out"));
+    // One stack that is indented says what the other lines are: the program's own output.
+    let mixed = read(b"libc`malloc\n12\n\n  libc`malloc\n  7\nlibc`free\n5\n", Format::Dtrace);
+    assert_eq!(stacks(&mixed.profile, Measure::Allocations), ["malloc 7"]);
 }
 
 #[test]

@@ -4,16 +4,19 @@
 //! added up.
 
 use crate::{Availability, ByteAccesses, Process, Profile, Recording, Site, SiteTotals};
+use hashbrown::HashTable;
 use mallow_base::Frame;
 use mallow_stacks::{Address, LocationId, Module, ModuleId, ProcessIndex, StackId, StacksBuilder};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxBuildHasher;
+use std::hash::BuildHasher;
 
 /// Builds a profile. Every id that a method takes must come from the same builder.
 #[derive(Debug, Default)]
 pub struct ProfileBuilder {
     profile: Profile,
     stacks: StacksBuilder,
-    sites: FxHashMap<(ProcessIndex, Option<StackId>), usize>,
+    /// Indices of the profile's sites, by process and stack.
+    sites: HashTable<u32>,
 }
 
 impl ProfileBuilder {
@@ -72,11 +75,16 @@ impl ProfileBuilder {
     /// Adds metrics to the site of a process and stack.
     pub fn add_site(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: &SiteTotals) {
         let sites = &mut self.profile.sites;
-        let index = *self.sites.entry((process, stack)).or_insert_with(|| {
-            sites.push(Site { process, stack, totals: SiteTotals::default() });
-            sites.len() - 1
-        });
-        sites[index].totals.add(totals);
+        let hash_of = |site: &Site| FxBuildHasher.hash_one((site.process, site.stack));
+        let new = Site { process, stack, totals: *totals };
+        let is_it = |at: &u32| (sites[*at as usize].process, sites[*at as usize].stack) == (process, stack);
+        if let Some(known) = self.sites.find(hash_of(&new), is_it) {
+            sites[*known as usize].totals.add(totals);
+            return;
+        }
+        let next = sites.len() as u32;
+        sites.push(new);
+        self.sites.insert_unique(hash_of(&new), next, |at| hash_of(&sites[*at as usize]));
     }
 
     /// Adds how often each byte of a part of a site's blocks was accessed; none where they have several sizes.

@@ -1,9 +1,10 @@
 //! Folded stacks: one stack per line, frames from the outermost call inwards, separated by semicolons, a blank, a metric.
 //!
-//! The metric is the requested one; a format without a unit cannot say which, so a warning does. Names are complete
-//! and all frames are included; `mallow flamegraph --folded` writes short names without plumbing.
+//! The metric is the requested one; a format without a unit cannot say which, so a comment in the first line does (`# metric: bytes`), which other
+//! readers pass over. Names are complete and all frames are included; `mallow flamegraph --folded` writes short names without plumbing.
 
 use super::rooted::{Rooted, name, of_line};
+use crate::format::METRIC_COMMENT;
 use mallow_stacks::{Metric, StackProfile};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
@@ -43,10 +44,14 @@ pub(super) fn write<M: Metric>(
             }
         }
     }
+    writeln!(out, "{METRIC_COMMENT}{}", metric.word())?;
     for (names, value) in lines {
         writeln!(out, "{names} {value}")?;
     }
-    warnings.push(format!("folded stacks have one number without a unit; it is {}", metric.word()));
+    warnings.push(format!(
+        "folded stacks have one number without a unit; it is {}, which the first line says",
+        metric.word()
+    ));
     let mut frames = profile.stacks().locations.iter().flat_map(|location| &location.frames);
     if frames.any(|frame| frame.file.is_some()) {
         warnings.push(String::from("folded stacks have no place for source lines"));

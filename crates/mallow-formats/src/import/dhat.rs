@@ -6,6 +6,7 @@
 //! byte, and what Valgrind lets libc free at the very end is not leaked. It must never allocate memory according to a
 //! number in the file.
 
+mod cut;
 mod header;
 mod points;
 
@@ -21,16 +22,20 @@ use serde_json::error::Category;
 pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     let bytes = source.whole(Format::Dhat)?;
     let mut warnings = Vec::new();
-    let text = match String::from_utf8(bytes) {
+    let mut text = match String::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
             warnings.push(String::from("bytes of the file that are not UTF-8 were replaced"));
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }
     };
+    let mut version = serde_json::from_str::<Version>(&text);
+    let is_cut = version.as_ref().is_err_and(|error| ends_early(error, &text)) && cut::close(&mut text);
+    if is_cut {
+        version = serde_json::from_str(&text);
+    }
     let damaged = |error: serde_json::Error| damaged(&error, &text);
-    let version: Version = serde_json::from_str(&text).map_err(damaged)?;
-    version.check()?;
+    version.map_err(damaged)?.check()?;
     let header: Header = serde_json::from_str(&text).map_err(damaged)?;
     header.check()?;
 
@@ -59,12 +64,18 @@ pub(crate) fn read(source: Source<'_>) -> Result<Imported, ImportError> {
     });
 
     let mut points = Points::new(&header, &mut builder, process, times_known, text.len() as u64);
+    points.may_lack_frames(is_cut);
     let mut reader = serde_json::Deserializer::from_str(&text);
     (&mut points).deserialize(&mut reader).and_then(|()| reader.end()).map_err(damaged)?;
     let found = points.finish(known);
     builder.process(process).totals = found.totals;
     warnings.extend(found.warnings);
-    Ok(Imported { profile: builder.finish(), warnings, complete: true })
+    Ok(Imported { profile: builder.finish(), warnings, complete: !is_cut })
+}
+
+/// Returns whether the rest of a text is missing, be it the digits of its last number.
+fn ends_early(error: &serde_json::Error, text: &str) -> bool {
+    error.is_eof() || (error.is_syntax() && text.trim_end().ends_with('-'))
 }
 
 impl Header {

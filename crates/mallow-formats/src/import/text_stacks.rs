@@ -6,20 +6,25 @@ use crate::Imported;
 use crate::rust_name;
 use mallow_base::{Frame, add_fields};
 use mallow_profile::{
-    Address, Availability, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId,
+    Address, Availability, LocationId, Process, ProcessIndex, ProfileBuilder, Recording, SiteTotals, StackId,
 };
 use rustc_hash::FxHashMap;
+
+/// How many names are remembered with their locations. Most files have far fewer.
+const NAMES_MAX: usize = 1 << 16;
 
 /// A profile of stacks without addresses.
 pub(super) struct TextStacks {
     builder: ProfileBuilder,
     processes: FxHashMap<(u32, String), ProcessIndex>,
+    /// Locations of frames that have nothing but a name, as they stand in the file.
+    names: FxHashMap<Box<str>, LocationId>,
 }
 
 impl TextStacks {
     pub(super) fn new(known: Availability) -> TextStacks {
         let builder = ProfileBuilder::new(Recording::default(), known);
-        TextStacks { builder, processes: FxHashMap::default() }
+        TextStacks { builder, processes: FxHashMap::default(), names: FxHashMap::default() }
     }
 
     /// Returns the builder, for features of a single format.
@@ -46,6 +51,38 @@ impl TextStacks {
             let location = self.builder.location(Address::Unknown, vec![frame]);
             stack = Some(self.builder.node(stack, location));
         }
+        self.add_site(process, stack, totals);
+    }
+
+    /// The same for frames that have nothing but names.
+    pub(super) fn add_names<'n>(
+        &mut self,
+        process: ProcessIndex,
+        outermost_first: impl Iterator<Item = &'n str>,
+        totals: &SiteTotals,
+    ) {
+        let mut stack: Option<StackId> = None;
+        for name in outermost_first {
+            let location = self.location_of(name);
+            stack = Some(self.builder.node(stack, location));
+        }
+        self.add_site(process, stack, totals);
+    }
+
+    /// Returns the location of a name, without making a frame of it again.
+    fn location_of(&mut self, name: &str) -> LocationId {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let location = self.builder.location(Address::Unknown, vec![named(name)]);
+        if self.names.len() == NAMES_MAX {
+            self.names.clear();
+        }
+        self.names.insert(name.into(), location);
+        location
+    }
+
+    fn add_site(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: &SiteTotals) {
         self.builder.add_site(process, stack, totals);
         let sum = &mut self.builder.process(process).totals;
         add_fields!(sum, totals; allocations, bytes, temporary, peak_bytes, leaked_bytes, leaked_blocks);

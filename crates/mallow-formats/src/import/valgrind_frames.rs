@@ -18,6 +18,10 @@ const FRAME_BYTES: u64 = 128;
 /// The frames of a file by their number, and their locations.
 pub(super) struct Frames {
     table: Vec<Parsed>,
+    /// How many of the table are the file's own.
+    in_file: usize,
+    /// The places in the table of frames that the file lacks, by their numbers.
+    nameless: FxHashMap<u32, u32>,
     locations: FxHashMap<Box<[u32]>, LocationId>,
     /// The budget for further locations of several frames.
     bytes_left: u64,
@@ -38,13 +42,37 @@ impl Frames {
     /// Returns the frames of a file of this size, numbered from 0.
     pub(super) fn new(texts: &[impl AsRef<str>], file_bytes: u64) -> Frames {
         let bytes_left = file_bytes.saturating_mul(UNFOLDED_PER_BYTE_MAX).max(UNFOLDED_MIN);
-        let table = texts.iter().map(|text| parse(text.as_ref())).collect();
-        Frames { table, locations: FxHashMap::default(), bytes_left }
+        let table: Vec<Parsed> = texts.iter().map(|text| parse(text.as_ref())).collect();
+        let in_file = table.len();
+        Frames { table, in_file, nameless: FxHashMap::default(), locations: FxHashMap::default(), bytes_left }
     }
 
-    /// Returns the number of frames.
+    /// Returns the number of frames in the file.
     pub(super) fn len(&self) -> usize {
-        self.table.len()
+        self.in_file
+    }
+
+    /// Returns how many frames were made up because the file lacks them.
+    pub(super) fn nameless(&self) -> usize {
+        self.nameless.len()
+    }
+
+    /// Returns a number that exists: that of the file's frame, or else of one that is named by its number, `[frame 12]`.
+    pub(super) fn known_or_nameless(&mut self, number: u32) -> u32 {
+        if (number as usize) < self.in_file {
+            return number;
+        }
+        let next = self.table.len() as u32;
+        let table = &mut self.table;
+        *self.nameless.entry(number).or_insert_with(|| {
+            let function = format!("[frame {number}]");
+            table.push(Parsed {
+                address: None,
+                frame: Frame { function, ..Frame::default() },
+                is_allocator: false,
+            });
+            next
+        })
     }
 
     /// Returns the stack of these frames, innermost first, without the allocating function itself. The numbers must exist.

@@ -24,6 +24,8 @@ pub(super) struct Points<'a> {
     maxima_too_low: u64,
     /// The number of points whose blocks are too large for counts of single bytes.
     too_large: u64,
+    /// Whether the file was cut off, and frames may have no text.
+    is_cut: bool,
     is_there: bool,
 }
 
@@ -77,13 +79,31 @@ impl<'a> Points<'a> {
             count: 0,
             maxima_too_low: 0,
             too_large: 0,
+            is_cut: false,
             is_there: false,
         }
+    }
+
+    /// Says whether the file was cut off: frames that its table lacks are then named by their numbers.
+    pub(super) fn may_lack_frames(&mut self, is_cut: bool) {
+        self.is_cut = is_cut;
     }
 
     /// Returns the sums, and warnings.
     pub(super) fn finish(self, known: Availability) -> Found {
         let mut warnings = Vec::new();
+        if self.is_cut {
+            let nameless = match self.frames.nameless() {
+                0 => String::new(),
+                _ => String::from(
+                    "; names of frames come last, so frames are numbers, the allocating function among them",
+                ),
+            };
+            warnings.push(format!(
+                "the file was cut off: {} program points are read, and what came behind them is missing{nameless}",
+                Count(self.count)
+            ));
+        }
         if self.too_large > 0 {
             warnings.push(format!(
                 "accesses by byte (acc) of {} program points are left out: they are of more bytes than DHAT counts one by one",
@@ -107,11 +127,19 @@ impl<'a> Points<'a> {
     fn take<E: Error>(&mut self, point: &Point) -> Result<(), E> {
         self.count += 1;
         let frames = self.frames.len();
-        if point.fs.iter().any(|number| *number as usize >= frames) {
+        let is_known = point.fs.iter().all(|number| (*number as usize) < frames);
+        if !is_known && !self.is_cut {
             return Err(self.expected(format_args!("a frame's number below {frames}")));
         }
         let site = self.metrics(point)?;
-        let stack = self.frames.stack(self.builder, &point.fs);
+        let stack = match is_known {
+            true => self.frames.stack(self.builder, &point.fs),
+            false => {
+                let numbers: Vec<u32> =
+                    point.fs.iter().map(|number| self.frames.known_or_nameless(*number)).collect();
+                self.frames.stack(self.builder, &numbers)
+            }
+        };
         let stack = stack.map_err(|_| self.expected(format_args!("less text of inlined frames")))?;
         let holds_most =
             site.peak_bytes.max(site.leaked_bytes).max(u64::from(site.allocations > 0 && site.bytes > 0));

@@ -15,7 +15,7 @@ const ENDINGS: [&str; 2] = [".mallow", ".cpu.pb.gz"];
 /// Adds the files to a command that has none, and prints their names.
 pub(crate) fn name_files(command: &mut LowCommand) -> Result<(), Failure> {
     let file = match command {
-        LowCommand::Report(low) => &mut low.file,
+        LowCommand::Report(low) if !low.list_default_suppressions => &mut low.file,
         LowCommand::Flamegraph(low) => &mut low.file,
         LowCommand::Export(low) => &mut low.file,
         #[cfg(feature = "open")]

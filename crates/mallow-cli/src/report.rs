@@ -13,6 +13,7 @@ use mallow_base::grouped;
 use mallow_json::events::{EventsJson, WithEvents};
 use mallow_json::report::ReportJson;
 use mallow_query::{AnyFile, Detail, Failure, Report, ReportRequest, choose, with_source};
+use mallow_text::report::known_leaks;
 use mallow_text::report::leaks::freed_at_end;
 use mallow_text::{Style, events, report};
 use mallow_view::{Measure, annotated};
@@ -25,6 +26,10 @@ const FRAMES_FEW: u64 = 250_000;
 
 /// Shows a profile.
 pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
+    if command.lists_known_leaks {
+        command.output.page(&known_leaks(command.output.style()))?;
+        return Ok(exit_code::FINE);
+    }
     let request = &command.heap;
     let mut file = opening::profile(&request.file, request.attribution)?;
     if let AnyFile::Cpu(file) = file {

@@ -176,7 +176,8 @@ fn a_report_of_a_real_program_in_both_forms() {
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert!(!text.contains('\x1b'));
 
-    let output = mallow(folder.path(), &["report", "t", "--json"]);
+    // What libc keeps of the locale would be no leak of a site.
+    let output = mallow(folder.path(), &["report", "t", "--json", "--no-default-suppressions"]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["schema"], "mallow.report/2");
@@ -192,6 +193,28 @@ fn a_report_of_a_real_program_in_both_forms() {
     let bytes: Vec<u64> =
         report["sites"].as_array().unwrap().iter().map(|s| s["bytes"].as_u64().unwrap()).collect();
     assert!(bytes.is_sorted_by(|a, b| a >= b));
+
+    let output = mallow(folder.path(), &["report", "t", "--json"]);
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sites = shown["sites"].as_array().unwrap();
+    let left: u64 = sites.iter().map(|site| site["leaked_bytes"].as_u64().unwrap()).sum();
+    let suppressed = &shown["suppressed"];
+    let taken = suppressed["leaked_bytes"].as_u64().unwrap();
+    assert!(taken > 0, "{suppressed}");
+    assert_eq!(Some(left + taken), shown["totals"]["leaked_bytes"].as_u64());
+    let patterns = suppressed["patterns"].as_array().unwrap();
+    assert!(patterns.iter().all(|one| one["built_in"] == true && one["file"] == "built in"), "{suppressed}");
+    // With libc's debug information the innermost function that fits is one of its own.
+    let of_locale = |one: &Value| one["pattern"].as_str().is_some_and(|text| text.contains("locale"));
+    assert!(patterns.iter().any(of_locale), "{suppressed}");
+}
+
+#[test]
+fn suppressions_that_are_built_in_are_listed_without_a_profile() {
+    let folder = folder();
+    let output = mallow(folder.path(), &["report", "--list-default-suppressions"]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""));
+    assert!(stdout(&output).contains("\nthe locale\n  patterns    ^setlocale$"), "{}", stdout(&output));
 }
 
 #[test]

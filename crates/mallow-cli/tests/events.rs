@@ -96,7 +96,8 @@ fn what_events_tell_agrees_with_the_totals() {
 #[test]
 fn leaks_have_a_verdict() {
     let folder = recorded(&[]);
-    let output = mallow(folder.path(), &["report", "t", "--json", "--sort", "leaked"]);
+    let output =
+        mallow(folder.path(), &["report", "t", "--json", "--sort", "leaked", "--no-default-suppressions"]);
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let leaked = report["leaks"]["leaked"].as_array().unwrap();
     assert!(!leaked.is_empty());

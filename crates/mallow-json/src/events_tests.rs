@@ -10,6 +10,7 @@ use mallow_view::histogram::Histograms;
 use mallow_view::threads::Threads;
 use mallow_view::window::WindowSites;
 use mallow_view::{AppliedSuppressions, Filter, FrameVisibility, Layout, ReportOptions, Subject};
+use std::path::Path;
 
 fn options(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
@@ -41,6 +42,7 @@ fn json_has_the_published_shape() {
     ] {
         let subject = Subject {
             profile: &profile,
+            file: Path::new("app.mallow"),
             origin: sample::TRACE,
             suppressions: &applied,
             leaks: None,

@@ -164,6 +164,7 @@ struct PatternJson<'a> {
     file: &'a str,
     line: usize,
     embedded: bool,
+    built_in: bool,
     sites: usize,
     leaked_bytes: u64,
     leaked_blocks: u64,
@@ -281,7 +282,9 @@ impl<'a> TreeJson<'a> {
 impl<'a> SuppressedJson<'a> {
     fn of(subject: &Subject<'a>, view: &ReportOptions) -> Self {
         let found = subject.suppressed(&ReportOptions { shown: FrameVisibility::All, ..view.clone() });
+        // Of those that are built in, what fits nothing is no news.
         let patterns = subject.suppressions.suppressions.iter().zip(&found.by).enumerate();
+        let patterns = patterns.filter(|(_, (one, by))| one.known.is_none() || by.sites > 0);
         let pattern =
             |(index, (one, by)): (usize, (&'a mallow_profile::Suppression, &mallow_view::SuppressedBy))| {
                 let source = subject.suppressions.source(index);
@@ -290,6 +293,7 @@ impl<'a> SuppressedJson<'a> {
                     file: source.map_or("", |source| &source.path),
                     line: one.line,
                     embedded: source.is_some_and(|source| source.is_embedded),
+                    built_in: source.is_some_and(|source| source.is_built_in),
                     sites: by.sites,
                     leaked_bytes: by.bytes,
                     leaked_blocks: by.blocks,

@@ -6,6 +6,7 @@ use mallow_profile::Suppression;
 use mallow_samples::profile as sample;
 use mallow_view::{AppliedSuppressions, Direction, Filter, Origin, Subject};
 use serde_json::{Value, json};
+use std::path::Path;
 
 fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
     either(profile, origin, view, false)
@@ -14,7 +15,8 @@ fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
 fn either(profile: &Profile, origin: Origin, view: &ReportOptions, compact: bool) -> Value {
     let warnings = ["something is missing".to_owned()];
     let applied = AppliedSuppressions::default();
-    let subject = Subject { profile, origin, suppressions: &applied, leaks: None, part: None };
+    let subject =
+        Subject { profile, file: Path::new("app"), origin, suppressions: &applied, leaks: None, part: None };
     serde_json::to_value(ReportJson::of(&subject, view, compact, true, &warnings)).unwrap()
 }
 
@@ -184,14 +186,20 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     let mut applied = AppliedSuppressions::default();
     applied.add("known".into(), false, Suppression::parse("leak:nobody\nleak:^load_field$\n").unwrap());
     applied.take(&mut profile, &mut Vec::new());
-    let subject =
-        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
+    let subject = Subject {
+        profile: &profile,
+        file: Path::new("app.mallow"),
+        origin: sample::TRACE,
+        suppressions: &applied,
+        leaks: None,
+        part: None,
+    };
     let document =
         serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), false, true, &[])).unwrap();
     assert_fits(&document, &schema);
     let pattern = |pattern: &str, line, sites, bytes, blocks| {
         json!({
-            "pattern": pattern, "file": "known", "line": line, "embedded": false,
+            "pattern": pattern, "file": "known", "line": line, "embedded": false, "built_in": false,
             "sites": sites, "leaked_bytes": bytes, "leaked_blocks": blocks,
         })
     };
@@ -252,8 +260,14 @@ fn what_a_limit_left_out_is_told() {
 fn the_frames_of_all_stacks_are_counted() {
     let profile = sample::leaky_c();
     let applied = AppliedSuppressions::default();
-    let subject =
-        Subject { profile: &profile, origin: sample::TRACE, suppressions: &applied, leaks: None, part: None };
+    let subject = Subject {
+        profile: &profile,
+        file: Path::new("app.mallow"),
+        origin: sample::TRACE,
+        suppressions: &applied,
+        leaks: None,
+        part: None,
+    };
     let count =
         |compact| ReportJson::of(&subject, &view(Layout::Tables), compact, true, &[]).frames_written();
     let plain = document(&profile, sample::TRACE, &view(Layout::Tables));

@@ -44,7 +44,9 @@ pub use model::{
     TimeUnit,
 };
 pub use region::{RegionMetrics, RegionTotals, Regions};
-pub use suppressions::{SuppressedSite, Suppression, SuppressionError, suppress_leaks};
+pub use suppressions::{
+    KNOWN_LEAKS, LibraryLeak, SuppressedSite, Suppression, SuppressionError, known_leaks, suppress_leaks,
+};
 
 /// A site of one of the runs.
 pub type DiffSite<'a> = mallow_stacks::DiffSite<'a, SiteTotals>;

@@ -5,6 +5,10 @@
 //! module's path; `*` stands for anything, `^` at its beginning and `$` at its end tie it there. One frame that fits
 //! suppresses the whole stack. This module must never read a file, and never change a total.
 
+mod known;
+
+pub use known::{KNOWN_LEAKS, LibraryLeak, known_leaks};
+
 use crate::{Profile, Site, SiteTotals};
 use mallow_base::Frame;
 use std::fmt;
@@ -22,6 +26,8 @@ pub struct Suppression {
     to_end: bool,
     /// The pieces between the asterisks.
     pieces: Vec<String>,
+    /// The rule that it is of, if it is one of those that are built in.
+    pub known: Option<&'static LibraryLeak>,
 }
 
 /// A line that is no suppression of leaks.
@@ -90,6 +96,7 @@ impl Suppression {
             from_start,
             to_end: body.len() < inner.len(),
             pieces: body.split('*').map(str::to_owned).collect(),
+            known: None,
         }
     }
 
@@ -153,13 +160,15 @@ fn what_else(line: &str) -> &'static str {
 }
 
 /// Removes the leaked metrics of the sites that a suppression matches, and returns them, in the order of the sites.
-/// The innermost frame decides which suppression, then the order of the suppressions. Totals of processes are not
-/// changed.
+/// The innermost frame decides which suppression, then the order of the suppressions; those that are built in come after all others. Totals of
+/// processes are not changed.
 pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Vec<SuppressedSite> {
     if suppressions.is_empty() {
         return Vec::new();
     }
-    let of_frame = |frame: &Frame| suppressions.iter().position(|suppression| suppression.fits_frame(frame));
+    let known = known::of_stacks(profile, suppressions);
+    let is_fitting = |one: &Suppression, frame: &Frame| one.known.is_none() && one.fits_frame(frame);
+    let of_frame = |frame: &Frame| suppressions.iter().position(|one| is_fitting(one, frame));
     let locations: Vec<Option<usize>> =
         profile.stacks.locations.iter().map(|location| location.frames.iter().find_map(of_frame)).collect();
     let mut stacks: Vec<Option<usize>> = Vec::with_capacity(profile.stacks.nodes.len());
@@ -168,15 +177,21 @@ pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Ve
         stacks.push(locations[node.location.0 as usize].or_else(outer));
     }
     let mut suppressed = Vec::new();
-    for site in &mut profile.sites {
-        let totals = &mut site.totals;
-        let Some(by) = site.stack.and_then(|stack| stacks[stack.0 as usize]) else { continue };
+    for index in 0..profile.sites.len() {
+        let Site { stack: Some(stack), totals, .. } = profile.sites[index] else { continue };
         if totals.leaked_bytes == 0 && totals.leaked_blocks == 0 {
             continue;
         }
+        let known = || {
+            let rule = *known.as_ref()?.get(stack.0 as usize)? as usize;
+            let known = suppressions.get(rule)?.known?;
+            known.explains(profile, stack, totals.leaked_blocks).then_some(rule)
+        };
+        let Some(by) = stacks[stack.0 as usize].or_else(known) else { continue };
+        let site = &mut profile.sites[index];
         let leaked = SiteTotals {
-            leaked_bytes: std::mem::take(&mut totals.leaked_bytes),
-            leaked_blocks: std::mem::take(&mut totals.leaked_blocks),
+            leaked_bytes: std::mem::take(&mut site.totals.leaked_bytes),
+            leaked_blocks: std::mem::take(&mut site.totals.leaked_blocks),
             ..SiteTotals::default()
         };
         suppressed.push(SuppressedSite { by, site: Site { totals: leaked, ..*site } });

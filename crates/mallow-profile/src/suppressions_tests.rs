@@ -128,6 +128,72 @@ fn the_innermost_frame_decides_which_one_it_was() {
     assert_eq!(suppress_leaks(&mut profile, &suppressions)[0].by, 1);
 }
 
+#[test]
+fn what_a_system_library_keeps_for_itself_is_known() {
+    let in_module = |function: &str, module: &str| frame(function, None, Some(module));
+    let libc = |function: &str| in_module(function, "/lib/x86_64-linux-gnu/libc.so.6");
+    let app = |function: &str| in_module(function, "/home/me/app");
+    let loader = |function: &str| in_module(function, "/lib64/ld-linux-x86-64.so.2");
+    let cxx = |function: &str| in_module(function, "/usr/lib/libstdc++.so.6.0.30");
+    let cases: Vec<(Vec<Frame>, Option<&str>)> = vec![
+        (
+            vec![libc("_IO_file_doallocate"), libc("0x7f"), libc("puts"), app("main")],
+            Some("^_IO_file_doallocate$"),
+        ),
+        (vec![libc("strdup"), libc("setlocale"), app("main")], Some("^setlocale$")),
+        (vec![cxx("0x1f"), loader("call_init"), loader("_dl_init")], Some("ld-linux")),
+        // Of two frames that fit, the inner one names the rule.
+        (vec![libc("0x1"), libc("localtime"), libc("__nss_database_get"), app("main")], Some("^localtime$")),
+        // What a library gives to the program is the program's.
+        (vec![libc("strdup"), app("main")], None),
+        (vec![cxx("std::string::_M_create"), app("read"), app("main")], None),
+        // What the program does where a library calls it, too.
+        (vec![app("compare"), libc("setlocale"), app("main")], None),
+        (vec![app("Global::Global"), loader("call_init"), loader("_dl_init")], None),
+        (vec![libc("strdup"), app("Global::Global"), loader("call_init")], None),
+        (vec![loader("_dl_allocate_tls"), libc("pthread_create"), app("main")], None),
+        // A program's own function of that name.
+        (vec![app("setlocale"), app("main")], None),
+        (vec![frame("setlocale", None, None), app("main")], None),
+    ];
+    let stacks: Vec<&[Frame]> = cases.iter().map(|case| case.0.as_slice()).collect();
+    let mut profile = leaking(&stacks);
+    let known = known_leaks();
+    let taken = suppress_leaks(&mut profile, &known);
+    for (site, (frames, expected)) in profile.sites.iter().zip(&cases) {
+        let by = taken.iter().find(|one| one.site.stack == site.stack);
+        let pattern = by.map(|one| known[one.by].pattern.as_str());
+        assert_eq!(pattern, *expected, "{frames:?}");
+        assert_eq!(site.totals.leaked_bytes, if expected.is_some() { 0 } else { 10 });
+    }
+    // A line of the user's comes first.
+    let mut own = Suppression::parse("leak:main").unwrap();
+    own.extend(known);
+    assert_eq!(suppress_leaks(&mut leaking(&stacks[..1]), &own)[0].by, 0);
+}
+
+#[test]
+fn more_blocks_than_a_rule_allows_are_a_leak() {
+    let doallocate = frame("_IO_file_doallocate", None, Some("/lib/libc.so.6"));
+    let mut profile = leaking(&[&[doallocate, frame("main", None, Some("/bin/app"))]]);
+    profile.sites[0].totals.leaked_blocks = 4;
+    assert_eq!(suppress_leaks(&mut profile, &known_leaks()), []);
+    profile.sites[0].totals.leaked_blocks = 3;
+    assert_eq!(suppress_leaks(&mut profile, &known_leaks()).len(), 1);
+}
+
+#[test]
+fn every_rule_names_patterns_libraries_and_what_it_is() {
+    for known in KNOWN_LEAKS {
+        assert!(
+            !known.patterns.is_empty() && !known.libraries.is_empty() && !known.what.is_empty(),
+            "{known:?}"
+        );
+        assert!(known.patterns.iter().all(|pattern| *pattern != "*" && !pattern.is_empty()), "{known:?}");
+    }
+    assert!(known_leaks().iter().all(|one| one.known.is_some()));
+}
+
 /// The naive twin: tries every alignment of the pattern with the text.
 fn fits_slowly(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {

@@ -84,6 +84,7 @@ impl<'a> Report<'a> {
     pub fn subject(&self) -> Subject<'_> {
         Subject {
             profile: &self.document.profile,
+            file: &self.document.path,
             origin: self.document.origin(),
             suppressions: &self.suppressions,
             leaks: self.leaks.as_ref(),

@@ -8,12 +8,14 @@ use mallow_view::AppliedSuppressions;
 use std::path::{Path, PathBuf};
 
 /// The sources of suppressions.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SuppressionRequest {
     /// Files of them.
     pub files: Vec<PathBuf>,
     /// Whether those in the recorded executable are used too, if the trace was recorded here.
     pub embedded: bool,
+    /// Whether those that are built in are used too.
+    pub built_in: bool,
 }
 
 /// Reads the requested suppressions, and removes the suppressed leaks from the profile. A file's suppressions that
@@ -49,6 +51,9 @@ pub(crate) fn apply(
     if asked.embedded && may_be_opened(file) {
         add_embedded(&mut applied, profile, warnings);
     }
+    if asked.built_in {
+        applied.add_known();
+    }
     applied.take(profile, warnings);
     Ok(applied)
 }
@@ -82,7 +87,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("known.txt");
         std::fs::write(&path, text).unwrap();
-        (folder, SuppressionRequest { files: vec![path], embedded: true })
+        (folder, SuppressionRequest { files: vec![path], embedded: true, built_in: false })
     }
 
     #[test]
@@ -105,7 +110,7 @@ mod tests {
         for (embedded, taken) in [(true, 1), (false, 0)] {
             let (mut profile, mut warnings) = (sample::leaky_c(), Vec::new());
             profile.recording.suppressions = vec!["leak:load_field".into(), "nonsense".into()];
-            let asked = SuppressionRequest { files: Vec::new(), embedded };
+            let asked = SuppressionRequest { files: Vec::new(), embedded, built_in: false };
             let applied = apply(&mut profile, Path::new("/nowhere/app.zst"), &asked, &mut warnings).unwrap();
             assert_eq!(applied.taken.len(), taken);
             let told = warnings.iter().any(|warning| {
@@ -128,7 +133,8 @@ mod tests {
         let ending = "known.txt: line 2 suppresses what another sanitizer finds; only lines of `leak:PATTERN` \
                       suppress leaks.";
         assert!(failure.sentence().ends_with(ending), "{}", failure.sentence());
-        let asked = SuppressionRequest { files: vec!["/does/not/exist".into()], embedded: false };
+        let asked =
+            SuppressionRequest { files: vec!["/does/not/exist".into()], ..SuppressionRequest::default() };
         let failure = apply(&mut sample::leaky_c(), Path::new("trace"), &asked, &mut Vec::new()).unwrap_err();
         assert!(failure.sentence().starts_with("cannot read /does/not/exist: "), "{}", failure.sentence());
     }

@@ -19,6 +19,7 @@ use mallow_view::{
     AppliedSuppressions, Filter, FrameVisibility, Layout, ProcessTimeline, ReportOptions, Subject,
     TimelineRows,
 };
+use std::path::Path;
 
 fn sites(filter: &Filter) -> SiteOptions<'_> {
     SiteOptions { shown: FrameVisibility::WithoutPlumbing, filter, limit: None }
@@ -135,6 +136,7 @@ fn verdicts_beside_leaks() {
     let leaks = leaks(&profile);
     let subject = Subject {
         profile: &profile,
+        file: Path::new("app.mallow"),
         origin: sample::TRACE,
         suppressions: &applied,
         leaks: Some(&leaks),

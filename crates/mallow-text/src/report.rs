@@ -6,10 +6,12 @@ mod missing_data;
 mod points;
 mod short;
 mod stacks;
+mod suppressed;
 mod totals;
 mod tree;
 
 pub(super) use stacks::whole_frame;
+pub use suppressed::known_leaks;
 
 use crate::functions::{FunctionTable, ROWS};
 use crate::summary::LOST_UNKNOWN;
@@ -110,10 +112,10 @@ impl Page<'_> {
             Some(name) => format!("{name}, {took}"),
         };
         let left = self.style.width.saturating_sub(end.columns() + 2);
-        let command = if recording.command.is_empty() {
-            "a program that is not named".to_owned()
-        } else {
-            printable(&recording.command.join(" "))
+        let command = match (recording.command.is_empty(), self.subject.file.file_name()) {
+            (false, _) => printable(&recording.command.join(" ")),
+            (true, Some(file)) if file != "-" => printable(&file.to_string_lossy()),
+            _ => "a program that is not named".to_owned(),
         };
         let mut lines = vec![format!("{}: {end}", self.style.bold(&cut_end(&command, left)))];
         match self.profile.events_lost() {
@@ -280,22 +282,6 @@ impl Page<'_> {
     /// Formats a measure's share of the whole recording.
     fn share(&self, measure: Measure, part: u64) -> String {
         Percent { part, whole: measure.of_totals(&self.totals) }.to_string()
-    }
-
-    /// Formats `suppressed: 3 sites, 1.2 KiB in 4 blocks by leak:foo (2), leak:bar (1)`.
-    fn suppressed_line(&self) -> Option<String> {
-        let SuppressedLeaks { sites, bytes, blocks, by } = &self.suppressed;
-        if *sites == 0 {
-            return None;
-        }
-        let mut used: Vec<_> =
-            by.iter().zip(&self.subject.suppressions.suppressions).filter(|(by, _)| by.sites > 0).collect();
-        used.sort_by_key(|(by, _)| std::cmp::Reverse((by.bytes, by.blocks)));
-        let by: Vec<String> =
-            used.iter().map(|(by, one)| format!("leak:{} ({})", printable(&one.pattern), by.sites)).collect();
-        let what = format!("{} in {}", Bytes(*bytes), plural(*blocks, "block"));
-        let line = format!("suppressed: {}, {what} by {}", plural(*sites as u64, "site"), by.join(", "));
-        Some(cut_end(&line, self.style.width))
     }
 
     /// With a filter, returns what it selected, and its share of the whole.

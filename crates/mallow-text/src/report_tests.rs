@@ -6,6 +6,7 @@ use mallow_profile::{Availability, Suppression};
 use mallow_samples::profile as sample;
 use mallow_view::TreeLayout;
 use mallow_view::{AppliedSuppressions, Direction, FrameVisibility, Origin};
+use std::path::Path;
 
 fn of(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
@@ -32,8 +33,9 @@ fn text_of(
     suppressions: &AppliedSuppressions,
     view: &ReportOptions,
 ) -> String {
+    let file = Path::new("/srv/profiles/app.out");
     let text =
-        report(&Subject { profile, origin, suppressions, leaks: None, part: None }, view, Style::PLAIN);
+        report(&Subject { profile, file, origin, suppressions, leaks: None, part: None }, view, Style::PLAIN);
     if view.shown != FrameVisibility::All {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
@@ -44,6 +46,27 @@ fn text_of(
 #[test]
 fn all_tables_of_a_leaky_c_program() {
     assert_snapshot!(text(&sample::leaky_c(), &view(None)));
+}
+
+#[test]
+fn rules_that_are_built_in_are_told_by_what_they_are_for() {
+    let mut profile = sample::leaky_c();
+    for location in &mut profile.stacks.locations {
+        for frame in location.frames.iter_mut().filter(|frame| frame.function == "load_field") {
+            (frame.function, frame.module) = ("setlocale".into(), Some("/lib/libc.so.6".into()));
+        }
+    }
+    let mut applied = AppliedSuppressions::default();
+    applied.add_known();
+    let mut warnings = Vec::new();
+    applied.take(&mut profile, &mut warnings);
+    assert_eq!(warnings, [""; 0]);
+    let text = text_of(&profile, sample::TRACE, &applied, &view(Some(Measure::Leaked)));
+    assert!(
+        text.contains("\nsuppressed: 2 sites, 1.11 KiB in 8 blocks by buffers of stdio (1), the local"),
+        "{text}"
+    );
+    assert!(!text.contains("setlocale"), "{text}");
 }
 
 #[test]
@@ -214,5 +237,16 @@ fn what_another_tool_did_not_tell_is_left_out() {
     folded.sites.iter_mut().for_each(|site| site.totals.bytes = 0);
     folded.recording = Default::default();
     let view = of(Layout::Tables);
-    assert_snapshot!("folded", text_of(&folded, sample::FOLDED, &AppliedSuppressions::default(), &view));
+    let applied = AppliedSuppressions::default();
+    assert_snapshot!("folded", text_of(&folded, sample::FOLDED, &applied, &view));
+    let of_stdin = Subject {
+        profile: &folded,
+        file: Path::new("-"),
+        origin: sample::FOLDED,
+        suppressions: &applied,
+        leaks: None,
+        part: None,
+    };
+    let of_stdin = report(&of_stdin, &view, Style::PLAIN);
+    assert!(of_stdin.starts_with("a program that is not named: file of folded stacks\n"), "{of_stdin}");
 }

@@ -6,6 +6,7 @@ use crate::{
     SuppressedLeaks, TreeOptions,
 };
 use mallow_profile::Profile;
+use std::path::Path;
 
 /// The source of a profile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,8 @@ pub struct Origin {
 pub struct Subject<'a> {
     /// The profile, without what was suppressed.
     pub profile: &'a Profile,
+    /// Its file.
+    pub file: &'a Path,
     /// Its source.
     pub origin: Origin,
     /// The suppressions.

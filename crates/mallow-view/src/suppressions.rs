@@ -1,7 +1,10 @@
 //! What suppressions took from the leaks, as a reader counts it: in rows of sites that look the same.
 
 use crate::{Filter, FrameVisibility, Sites};
-use mallow_profile::{Profile, SuppressedSite, Suppression, suppress_leaks};
+use mallow_profile::{Profile, SuppressedSite, Suppression, known_leaks, suppress_leaks};
+
+/// What stands for a file of those that are built in.
+const BUILT_IN: &str = "built in";
 
 /// All suppressions, and what they took from the leaks of a profile.
 #[derive(Debug, Default)]
@@ -21,6 +24,8 @@ pub struct SuppressionSource {
     pub path: String,
     /// Whether `path` is an executable that carries them.
     pub is_embedded: bool,
+    /// Whether they are mallow's own.
+    pub is_built_in: bool,
     /// The end of this source's suppressions among all.
     end: usize,
 }
@@ -29,7 +34,15 @@ impl AppliedSuppressions {
     /// Adds the suppressions of a source.
     pub fn add(&mut self, path: String, is_embedded: bool, found: Vec<Suppression>) {
         self.suppressions.extend(found);
-        self.sources.push(SuppressionSource { path, is_embedded, end: self.suppressions.len() });
+        let end = self.suppressions.len();
+        self.sources.push(SuppressionSource { path, is_embedded, is_built_in: false, end });
+    }
+
+    /// Adds those that are built in.
+    pub fn add_known(&mut self) {
+        self.suppressions.extend(known_leaks());
+        let (path, end) = (String::from(BUILT_IN), self.suppressions.len());
+        self.sources.push(SuppressionSource { path, is_embedded: false, is_built_in: true, end });
     }
 
     /// Removes the suppressed leaks from a profile. A file's suppressions that match nothing are warnings.
@@ -43,7 +56,7 @@ impl AppliedSuppressions {
         self.sources.iter().find(|source| index < source.end)
     }
 
-    /// Returns a sentence for each file with suppressions that matched no leak. An executable's own are meant for
+    /// Returns a sentence for each file with suppressions that matched no leak. An executable's own, and those that are built in, are meant for
     /// many runs.
     fn unused(&self) -> Vec<String> {
         let mut start = 0;
@@ -56,7 +69,7 @@ impl AppliedSuppressions {
                 .map(|index| &self.suppressions[index])
                 .map(|one| format!("leak:{} (line {})", one.pattern, one.line))
                 .collect();
-            if !source.is_embedded && !unused.is_empty() {
+            if !source.is_embedded && !source.is_built_in && !unused.is_empty() {
                 let what = unused.join(", ");
                 sentences.push(format!("{} suppresses nothing in this run with {what}.", source.path));
             }

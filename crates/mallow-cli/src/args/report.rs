@@ -73,6 +73,12 @@ pub(crate) struct LowReport {
     /// Do not look for __lsan_default_suppressions in the recorded executable
     #[arg(long)]
     pub(crate) no_embedded_suppressions: bool,
+    /// Show what system libraries are known to keep to the end as leaks too
+    #[arg(long)]
+    pub(crate) no_default_suppressions: bool,
+    /// List what is hidden without --no-default-suppressions, and end
+    #[arg(long, conflicts_with = "file")]
+    pub(crate) list_default_suppressions: bool,
     #[command(flatten)]
     pub(crate) process: LowProcess,
     #[command(flatten)]

@@ -27,6 +27,8 @@ pub(crate) struct ReportCommand {
     pub(crate) only_cpu: Option<String>,
     /// Whether a document has each frame once.
     pub(crate) compact: bool,
+    /// Only the suppressions that are built in are listed.
+    pub(crate) lists_known_leaks: bool,
     pub(crate) output: Destination,
 }
 
@@ -69,9 +71,13 @@ impl From<LowReport> for ReportCommand {
             filter,
             per: low.per.map(std::num::NonZeroU64::get),
         };
-        let suppressions =
-            SuppressionRequest { files: low.suppressions, embedded: !low.no_embedded_suppressions };
+        let suppressions = SuppressionRequest {
+            files: low.suppressions,
+            embedded: !low.no_embedded_suppressions,
+            built_in: !low.no_default_suppressions,
+        };
         let (attribution, events) = (low.realloc, low.events.into());
+        let lists_known_leaks = low.list_default_suppressions;
         let heap = ReportRequest {
             file: low.file.unwrap_or_default(),
             process: low.process.process,
@@ -83,7 +89,8 @@ impl From<LowReport> for ReportCommand {
             options,
             events,
         };
-        ReportCommand { heap, cpu, only_cpu, compact: low.compact, output: low.form.output.into() }
+        let output = low.form.output.into();
+        ReportCommand { heap, cpu, only_cpu, compact: low.compact, lists_known_leaks, output }
     }
 }
 
@@ -252,7 +259,7 @@ mod tests {
             filter: Filter::default(),
             per: None,
         };
-        let suppressions = SuppressionRequest { files: Vec::new(), embedded: true };
+        let suppressions = SuppressionRequest { files: Vec::new(), embedded: true, built_in: true };
         let expected = ReportRequest {
             file: "f".into(),
             process: None,
@@ -271,7 +278,7 @@ mod tests {
     fn every_flag_has_its_meaning() {
         let report = report(
             "--sort leaked --limit 3 --all-frames --function a --module b --realloc origin --json --per 11000 \
-             --suppressions x --suppressions y --no-embedded-suppressions --process app.py",
+             --suppressions x --suppressions y --no-embedded-suppressions --no-default-suppressions --process app.py",
         );
         assert_eq!((report.attribution, report.detail), (ReallocAttribution::Origin, Detail::Document));
         assert_eq!(report.options.layout, Layout::Stacks(Measure::Leaked.into()));
@@ -281,7 +288,8 @@ mod tests {
             report.options.filter,
             Filter { function: Some("a".into()), module: Some("b".into()), ..Filter::default() }
         );
-        let suppressions = SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false };
+        let suppressions =
+            SuppressionRequest { files: vec!["x".into(), "y".into()], embedded: false, built_in: false };
         assert_eq!(report.suppressions, suppressions);
         assert_eq!(report.scripts, ScriptFrames::All);
         assert_eq!(report.process, Some(ProcessChoice::Named("app.py".into())));

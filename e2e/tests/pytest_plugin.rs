@@ -177,6 +177,24 @@ fn a_limit_that_is_none_is_refused() {
     }
 }
 
+/// The flags and `mallow.toml` are held to the same list.
+#[test]
+fn sizes_are_those_of_flags() {
+    const READ: &str = r##"
+import sys, mallow_pytest
+for line in open(sys.argv[1], encoding="utf-8"):
+    text = line.split("|")[0]
+    size = mallow_pytest._size(text)
+    line.startswith("#") or print(f"{text}|{'none' if size is None else size}")
+"##;
+    let list = e2e::repository().join("crates/mallow-base/src/quantity/sizes.txt");
+    let mut python = run::command("/usr/bin/python3");
+    python.args(["-c", READ]).arg(&list).env("PYTHONPATH", e2e::repository().join("markers/python"));
+    let read = run::finish(python.env("PYTHONDONTWRITEBYTECODE", "1")).well();
+    let listed = fs::read_to_string(list).unwrap();
+    assert_eq!(read.stdout, listed.split_inclusive('\n').skip(1).collect::<String>());
+}
+
 fn write_program(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt;
     fs::write(path, text).unwrap();

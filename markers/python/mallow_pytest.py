@@ -26,10 +26,13 @@ import pytest
 
 import mallow
 
-_MARKS = ("limit_allocations", "limit_leaks")
-_UNITS = {"": 1, "B": 1, "kB": 1000, "KB": 1000, "MB": 1000**2, "GB": 1000**3}
-_UNITS.update({"KiB": 1024, "MiB": 1024**2, "GiB": 1024**3})
-_NUMBER = re.compile(r"\s*([0-9][0-9_]*(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*")
+# The grammar of sizes of all of mallow: K, M, G and T are binary.
+_UNITS = {"": 1, "B": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_UNITS.update({"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40})
+_UNITS.update({"kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12})
+_SIZE = re.compile(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([A-Za-z]*)\s*", re.ASCII)
+_BYTES_MAX = 1.8e19
+_COUNT = re.compile(r"\s*[0-9][0-9_]{0,25}\s*", re.ASCII)
 # Names the file with the plan; set for the pytest that mallow runs, and for no other.
 _PLAN = "MALLOW_PYTEST_PLAN"
 _STACKS_MAX = 10
@@ -52,29 +55,47 @@ def pytest_configure(config):
         config.pluginmanager.register(_Parent(config), "mallow-parent")
 
 
-def _amount(value, units):
-    """A number as it may stand in a mark: 1000, "1_000", and with units "64KiB"."""
+def _size(text):
+    """Bytes of "64KiB", "1.5 MB", "512K" or "7"; None for what is no size."""
+    match = _SIZE.fullmatch(text)
+    if match is None or match[2] not in _UNITS:
+        return None
+    size = float(match[1]) * _UNITS[match[2]]
+    return int(size) if size < _BYTES_MAX else None
+
+
+def _count(text):
+    """A number as Python writes it: "1_000"; None for what is no number."""
+    return int(text.replace("_", "")) if _COUNT.fullmatch(text) else None
+
+
+def _limit(value, in_text, kind):
+    """What a mark says: a number, or a text with one."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    if match is None or match[2] not in units:
-        allowed = ", ".join(unit for unit in units if unit)
-        kind = f'a size such as 4096 or "64KiB", in {allowed}' if allowed else "a number of allocations"
+    number = in_text(value) if isinstance(value, str) else None
+    if number is None:
         raise pytest.UsageError(f"{value!r} is no limit; it is {kind}.")
-    number = match[1].replace("_", "")
-    return int(float(number) * units[match[2]]) if "." in number else int(number) * units[match[2]]
+    return number
+
+
+# How each mark's limit is read, and what it is.
+_MARKS = {
+    "limit_allocations": (_count, "a number of allocations"),
+    "limit_leaks": (_size, 'a size such as 4096 or "64KiB", in ' + ", ".join(filter(None, _UNITS))),
+}
 
 
 def _limits(item):
     """The limits of a test's nearest marks, by mark."""
     limits = {}
-    for name in _MARKS:
+    for name, (in_text, kind) in _MARKS.items():
         mark = item.get_closest_marker(name)
         if mark is None:
             continue
         if len(mark.args) != 1 or mark.kwargs:
             raise pytest.UsageError(f"{item.nodeid}: {name} has one argument, the limit.")
-        limits[name] = _amount(mark.args[0], _UNITS if name == "limit_leaks" else {"": 1})
+        limits[name] = _limit(mark.args[0], in_text, kind)
     return limits
 
 

@@ -133,3 +133,24 @@ fn the_schema_has_the_keys_of_every_table() {
     let modes = tables["test"]["items"]["properties"]["mode"]["enum"].as_array().expect("modes");
     assert_eq!(modes.iter().filter_map(|mode| mode.as_str()).collect::<Vec<_>>(), Mode::ALL.map(Mode::word));
 }
+
+/// An editor marks the sizes that the reader refuses, and no others but those that are too large.
+#[test]
+fn the_schema_knows_sizes_as_the_reader_does() {
+    let schema: serde_json::Value =
+        serde_json::from_str(include_str!("../../../../docs/schema/mallow-toml.json")).expect("a schema");
+    let pattern = schema["$defs"]["size"]["oneOf"][1]["pattern"].as_str().expect("a pattern");
+    let pattern = regex::Regex::new(pattern).expect("a pattern of sizes");
+    let list = include_str!("../../../mallow-base/src/quantity/sizes.txt");
+    for (text, bytes) in list.lines().filter_map(|line| line.split_once('|')) {
+        let is_read = parse(&format!("[gate]\nlimit.peak = \"{text}\"\n")).is_ok();
+        assert_eq!(is_read, bytes != "none", "{text}");
+        assert_eq!(pattern.is_match(text), mallow_base::quantity::bytes(text).is_some(), "{text}");
+    }
+    for metric in Metric::ALL.map(Metric::word).into_iter().filter(|word| *word != "wall") {
+        let rule = &schema["$defs"]["limits"]["properties"][metric]["$ref"];
+        let takes_sizes = parse(&format!("[gate]\nlimit.{metric} = \"1K\"\n")).is_ok();
+        let name = if takes_sizes { "#/$defs/size_limit" } else { "#/$defs/limit" };
+        assert_eq!(rule.as_str(), Some(name), "{metric}");
+    }
+}

@@ -3,8 +3,9 @@
 use super::values::one_of;
 use mallow_gate::limit::{Combine, Limit, Tolerance};
 use serde::Deserialize;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use std::fmt;
+use std::marker::PhantomData;
 use std::time::Duration;
 
 /// `combine`
@@ -55,13 +56,82 @@ fn percent(text: &str) -> Option<u64> {
     format!("{whole}{decimals:0<DECIMALS$}").parse().ok()
 }
 
+/// A number in a limit.
+trait Amount: DeserializeOwned {
+    /// What a limit of such numbers looks like.
+    const LIMIT: &'static str;
+
+    /// The number, if it may be written as a text.
+    fn in_text(text: &str) -> Option<u64>;
+
+    fn number(self) -> u64;
+}
+
+/// How many calls, blocks, objects.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(transparent)]
+struct Count(u64);
+
+impl Amount for Count {
+    const LIMIT: &'static str = r#"a limit, such as 5, { min = 3, max = 5 } or { abs = 50, rel = "1%" }"#;
+
+    fn in_text(_: &str) -> Option<u64> {
+        None
+    }
+
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// How many bytes: a number of them, or a size with its unit.
+#[derive(Clone, Copy, Debug)]
+struct Size(u64);
+
+impl Amount for Size {
+    const LIMIT: &'static str =
+        r#"a limit, such as 4096, "64KiB", { min = "1MB", max = "2MB" } or { abs = "4K", rel = "1%" }"#;
+
+    fn in_text(text: &str) -> Option<u64> {
+        mallow_base::quantity::whole_bytes(text)
+    }
+
+    fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Size, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(r#"a size, such as "64KiB", "1.5MB" or a number of bytes from 0 on,"#)
+            }
+
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Size, E> {
+                let wrong = |_| E::invalid_value(de::Unexpected::Signed(number), &self);
+                u64::try_from(number).map(Size).map_err(wrong)
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Size, E> {
+                let wrong = || E::invalid_value(de::Unexpected::Str(text), &self);
+                Size::in_text(text).map(Size).ok_or_else(wrong)
+            }
+        }
+        source.deserialize_any(Bytes)
+    }
+}
+
 /// A limit written as a table.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LimitTable {
-    min: Option<u64>,
-    max: Option<u64>,
-    abs: Option<u64>,
+struct LimitTable<A> {
+    min: Option<A>,
+    max: Option<A>,
+    abs: Option<A>,
     rel: Option<Percent>,
     combine: Option<RawCombine>,
 }
@@ -76,27 +146,50 @@ pub(super) struct RawLimit(pub(super) Limit);
 
 impl<'de> Deserialize<'de> for RawLimit {
     fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawLimit, D::Error> {
-        struct NumberOrTable;
-        impl<'de> Visitor<'de> for NumberOrTable {
-            type Value = RawLimit;
+        source.deserialize_any(NumberOrTable::<Count>(PhantomData)).map(RawLimit)
+    }
+}
 
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(r#"a limit, such as 5, { min = 3, max = 5 } or { abs = 50, rel = "1%" }"#)
-            }
+/// The same of bytes, whose numbers may have units.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawSizeLimit(Limit);
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<RawLimit, E> {
-                match u64::try_from(number) {
-                    Ok(max) => Ok(RawLimit(Limit::Absolute { min: None, max: Some(max) })),
-                    Err(_) => Err(E::custom(format!("a limit cannot be less than 0, and is {number}"))),
-                }
-            }
+impl RawSizeLimit {
+    pub(super) fn limit(self) -> RawLimit {
+        RawLimit(self.0)
+    }
+}
 
-            fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RawLimit, A::Error> {
-                let table = LimitTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
-                limit(&table).map(RawLimit).map_err(de::Error::custom)
-            }
+impl<'de> Deserialize<'de> for RawSizeLimit {
+    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<RawSizeLimit, D::Error> {
+        source.deserialize_any(NumberOrTable::<Size>(PhantomData)).map(RawSizeLimit)
+    }
+}
+
+struct NumberOrTable<A>(PhantomData<A>);
+
+impl<'de, A: Amount> Visitor<'de> for NumberOrTable<A> {
+    type Value = Limit;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(A::LIMIT)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Limit, E> {
+        match u64::try_from(number) {
+            Ok(max) => Ok(Limit::Absolute { min: None, max: Some(max) }),
+            Err(_) => Err(E::custom(format!("a limit cannot be less than 0, and is {number}"))),
         }
-        source.deserialize_any(NumberOrTable)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Limit, E> {
+        let max = A::in_text(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))?;
+        Ok(Limit::Absolute { min: None, max: Some(max) })
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, table: M) -> Result<Limit, M::Error> {
+        let table = LimitTable::<A>::deserialize(de::value::MapAccessDeserializer::new(table))?;
+        limit(table).map_err(de::Error::custom)
     }
 }
 
@@ -132,7 +225,7 @@ impl<'de> Deserialize<'de> for RawWall {
     }
 }
 
-fn limit(table: &LimitTable) -> Result<Limit, &'static str> {
+fn limit<A: Amount>(table: LimitTable<A>) -> Result<Limit, &'static str> {
     let in_range = table.min.is_some() || table.max.is_some();
     let at_distance = table.abs.is_some() || table.rel.is_some();
     match (in_range, at_distance) {
@@ -143,7 +236,7 @@ fn limit(table: &LimitTable) -> Result<Limit, &'static str> {
         (false, false) => Err("a limit needs `max`, `min`, `abs` or `rel`"),
         (true, false) if table.combine.is_some() => Err("`combine` needs `abs` and `rel`"),
         (true, false) => {
-            let (min, max) = (table.min, table.max);
+            let (min, max) = (table.min.map(A::number), table.max.map(A::number));
             match min.zip(max).is_some_and(|(min, max)| min > max) {
                 true => Err("`min` is greater than `max`"),
                 false => Ok(Limit::Absolute { min, max }),
@@ -153,7 +246,7 @@ fn limit(table: &LimitTable) -> Result<Limit, &'static str> {
             Err("`combine` needs `abs` and `rel`")
         }
         (false, true) => Ok(Limit::Relative(Tolerance {
-            abs: table.abs,
+            abs: table.abs.map(A::number),
             rel_ppm: table.rel.map(|rel| rel.0),
             combine: table.combine.map_or(Combine::And, |combine| combine.0),
         })),
@@ -184,8 +277,8 @@ impl<'de> Deserialize<'de> for RawTolerance {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<RawTolerance, A::Error> {
-                let table = LimitTable::deserialize(de::value::MapAccessDeserializer::new(table))?;
-                match limit(&table).map_err(de::Error::custom)? {
+                let table = LimitTable::<Count>::deserialize(de::value::MapAccessDeserializer::new(table))?;
+                match limit(table).map_err(de::Error::custom)? {
                     Limit::Relative(tolerance) => Ok(RawTolerance(tolerance)),
                     Limit::Absolute { .. } | Limit::None => Err(de::Error::custom(
                         "a tolerance is a distance from the baseline: it has `abs` and `rel`, not `min` and `max`",

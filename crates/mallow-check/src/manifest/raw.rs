@@ -1,7 +1,7 @@
 //! The tables of a manifest, key by key. Every key of `mallow.toml` is a field here and a row in the guide.
 
 use super::flags::FlagValues;
-use super::limits::{RawLimit, RawTolerance, RawWall};
+use super::limits::{RawLimit, RawSizeLimit, RawTolerance, RawWall};
 use super::values::{Flags, Name, Positive, RawMode, RawQuiesce, RawTimeout, Words};
 use mallow_gate::measurement::Metric;
 use serde::Deserialize;
@@ -105,17 +105,17 @@ pub(super) type Variables = BTreeMap<super::values::VariableName, super::values:
 #[serde(deny_unknown_fields, default)]
 pub(super) struct RawLimits {
     allocations: Option<RawLimit>,
-    bytes: Option<RawLimit>,
-    peak: Option<RawLimit>,
+    bytes: Option<RawSizeLimit>,
+    peak: Option<RawSizeLimit>,
     remaining: Option<RawLimit>,
-    remaining_bytes: Option<RawLimit>,
+    remaining_bytes: Option<RawSizeLimit>,
     descriptors: Option<RawLimit>,
     objects: Option<RawLimit>,
-    object_bytes: Option<RawLimit>,
+    object_bytes: Option<RawSizeLimit>,
     remaining_objects: Option<RawLimit>,
-    remaining_object_bytes: Option<RawLimit>,
+    remaining_object_bytes: Option<RawSizeLimit>,
     temporary: Option<RawLimit>,
-    peak_rss: Option<RawLimit>,
+    peak_rss: Option<RawSizeLimit>,
     wall: Option<RawWall>,
 }
 
@@ -123,17 +123,17 @@ impl RawLimits {
     pub(super) fn of(&self, metric: Metric) -> Option<RawLimit> {
         match metric {
             Metric::Allocations => self.allocations,
-            Metric::Bytes => self.bytes,
-            Metric::Peak => self.peak,
+            Metric::Bytes => self.bytes.map(RawSizeLimit::limit),
+            Metric::Peak => self.peak.map(RawSizeLimit::limit),
             Metric::Remaining => self.remaining,
-            Metric::RemainingBytes => self.remaining_bytes,
+            Metric::RemainingBytes => self.remaining_bytes.map(RawSizeLimit::limit),
             Metric::Descriptors => self.descriptors,
             Metric::Objects => self.objects,
-            Metric::ObjectBytes => self.object_bytes,
+            Metric::ObjectBytes => self.object_bytes.map(RawSizeLimit::limit),
             Metric::RemainingObjects => self.remaining_objects,
-            Metric::RemainingObjectBytes => self.remaining_object_bytes,
+            Metric::RemainingObjectBytes => self.remaining_object_bytes.map(RawSizeLimit::limit),
             Metric::Temporary => self.temporary,
-            Metric::PeakRss => self.peak_rss,
+            Metric::PeakRss => self.peak_rss.map(RawSizeLimit::limit),
             Metric::Wall => self.wall.map(RawWall::limit),
         }
     }

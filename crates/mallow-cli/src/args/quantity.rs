@@ -32,8 +32,7 @@ pub(super) fn time_at_least(text: &str, min: Duration, words: &str) -> Result<Du
 
 /// Parses `64MiB`, `64MB`, `64M`, or bytes.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    let size = quantity::bytes(text).filter(|size| *size < 1.8e19);
-    size.map(|size| size as u64).ok_or_else(|| SIZE.into())
+    quantity::whole_bytes(text).ok_or_else(|| SIZE.into())
 }
 
 /// Parses `32KiB`; a number without a unit is one of KiB, and the result too.

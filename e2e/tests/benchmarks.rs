@@ -1,5 +1,5 @@
-//! Benchmarks of other libraries with mallow's counts in place of their times: criterion's measurements, and Google Benchmark's memory manager. The figures
-//! are exact, and missing where nothing is counted.
+//! Benchmarks with mallow's counts: criterion's measurements, Google Benchmark's memory manager, and our own attribute. The figures are exact, and missing
+//! where nothing is counted.
 
 use e2e::session::json;
 use e2e::{Exit, Finished, Workshop, repository, run};
@@ -8,13 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// The crate and the one that it depends on, copied, because traces are written where the benchmark is.
-fn criterion_crate(name: &str) -> Workshop {
+/// A crate of the markers and the one that it depends on, copied, because traces and baselines are written where the benchmark is.
+fn copied(name: &str, of: &str, files: &[&str]) -> Workshop {
     let workshop = Workshop::new(name);
-    for (crate_name, files) in [
-        ("rust", &["Cargo.toml", "README.md", "src/lib.rs"][..]),
-        ("criterion", &["Cargo.toml", "Cargo.lock", "README.md", "src/lib.rs", "benches/counted.rs"]),
-    ] {
+    for (crate_name, files) in [("rust", &["Cargo.toml", "README.md", "src/lib.rs"][..]), (of, files)] {
         for file in files {
             let copy = workshop.file(crate_name).join(file);
             fs::create_dir_all(copy.parent().unwrap()).unwrap();
@@ -24,18 +21,30 @@ fn criterion_crate(name: &str) -> Workshop {
     workshop
 }
 
-fn cargo(workshop: &Workshop, words: &[&str]) -> Finished {
-    run::finish(&mut cargo_command(workshop, words))
+/// A crate in its copy.
+struct Copy {
+    workshop: Workshop,
+    of: &'static str,
 }
 
-fn cargo_command(workshop: &Workshop, words: &[&str]) -> Command {
+impl Copy {
+    fn cargo(&self, words: &[&str]) -> Finished {
+        run::finish(cargo_command(self).args(words))
+    }
+
+    /// Where it was never built, that takes longer than any other command may.
+    fn build(&self, words: &[&str]) {
+        assert!(cargo_command(self).args(words).status().unwrap().success());
+    }
+}
+
+fn cargo_command(copy: &Copy) -> Command {
     let folder = run::mallow_binary().canonicalize().unwrap().parent().unwrap().to_owned();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut cargo = Command::new(env!("CARGO"));
     cargo.env("PATH", format!("{}:{path}", folder.display()));
-    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join("criterion"));
-    cargo.env("CRITERION_HOME", workshop.file("figures")).current_dir(workshop.file("criterion"));
-    cargo.args(words);
+    cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(copy.of));
+    cargo.env("CRITERION_HOME", copy.workshop.file("figures")).current_dir(copy.workshop.file(copy.of));
     cargo
 }
 
@@ -49,24 +58,114 @@ fn estimate(workshop: &Workshop, name: &str) -> (f64, f64) {
 
 #[test]
 fn criterion_measures_allocations_and_bytes_to_the_call() {
-    let workshop = criterion_crate("criterion");
-    // Where criterion was never built, that takes longer than any other command may.
-    let built = cargo_command(&workshop, &["bench", "--locked", "--bench", "counted", "--no-run"]).status();
-    assert!(built.unwrap().success());
+    let files = ["Cargo.toml", "Cargo.lock", "README.md", "src/lib.rs", "benches/counted.rs"];
+    let copy = Copy { workshop: copied("criterion", "criterion", &files), of: "criterion" };
+    copy.build(&["bench", "--locked", "--bench", "counted", "--no-run"]);
     // The second run is compared with the first one.
     for _ in 0..2 {
         let words = ["mallow", "record", "--summary-only", "bench", "--locked", "--bench", "counted"];
-        let measured = cargo(&workshop, &words).well();
+        let measured = copy.cargo(&words).well();
         assert!(measured.stdout.contains("3 allocations 3 allocations 3 allocations"), "{measured}");
-        assert_eq!(estimate(&workshop, "allocations_three"), (3.0, 0.0), "{measured}");
+        assert_eq!(estimate(&copy.workshop, "allocations_three"), (3.0, 0.0), "{measured}");
         // One of 1 byte, grown to 2, 4 and 8.
-        assert_eq!(estimate(&workshop, "allocations_grown"), (4.0, 0.0), "{measured}");
-        assert_eq!(estimate(&workshop, "bytes_three"), (1110.0, 0.0), "{measured}");
+        assert_eq!(estimate(&copy.workshop, "allocations_grown"), (4.0, 0.0), "{measured}");
+        assert_eq!(estimate(&copy.workshop, "bytes_three"), (1110.0, 0.0), "{measured}");
     }
-    let refused = cargo(&workshop, &["bench", "--locked", "--bench", "counted"]);
+    let refused = copy.cargo(&["bench", "--locked", "--bench", "counted"]);
     assert_ne!(refused.exit, Exit::Status(0), "{refused}");
     assert!(refused.stderr.contains("Run it with `cargo mallow record --summary-only bench`."), "{refused}");
-    let _ = cargo(&workshop, &["test", "--locked", "--benches"]).well();
+    let _ = copy.cargo(&["test", "--locked", "--benches"]).well();
+}
+
+/// A project whose benchmarks have the attribute.
+fn with_attribute(name: &str) -> Copy {
+    let sources =
+        ["arguments.rs", "bencher.rs", "lib.rs", "table.rs", "times.rs"].map(|name| format!("src/{name}"));
+    let others = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "README.md",
+        "benches/functions.rs",
+        "macros/Cargo.toml",
+        "macros/src/lib.rs",
+    ];
+    let files: Vec<&str> = sources.iter().map(|name| &**name).chain(others).collect();
+    let copy = Copy { workshop: copied(name, "benchmarks", &files), of: "benchmarks" };
+    copy.build(&["bench", "--locked", "--bench", "functions", "--no-run"]);
+    copy
+}
+
+/// The cells of a benchmark's row.
+fn row<'a>(finished: &'a Finished, name: &str) -> Vec<&'a str> {
+    let line = finished.stdout.lines().find(|line| line.starts_with(&format!("{name} ")));
+    line.unwrap_or_else(|| panic!("{name}: {finished}")).split_whitespace().skip(1).collect()
+}
+
+#[test]
+fn functions_with_the_attribute_are_timed_and_counted() {
+    let copy = with_attribute("attribute");
+    let bench = ["bench", "--locked", "--bench", "functions"];
+    let timed = copy.cargo(&bench).well();
+    assert!(timed.stdout.contains("Nothing was counted."), "{timed}");
+    // A median with its unit, the fastest, the slowest, and calls.
+    assert_eq!(row(&timed, "vector.grown").len(), 7, "{timed}");
+    assert!(!timed.stdout.contains("allocations  "), "{timed}");
+
+    let counted = copy.cargo(&[&["mallow", "record", "--summary-only"][..], &bench].concat()).well();
+    for (name, figures) in [
+        ("three", ["3", "1,110", "1,110", "0"]),
+        // One of 1 byte, grown to 2, 4 and 8. A block that grows is there twice.
+        ("vector.grown", ["4", "15", "8", "0"]),
+        ("nothing", ["0", "0", "0", "0"]),
+        ("leaves", ["1", "40", "40", "40"]),
+    ] {
+        assert_eq!(row(&counted, name), figures, "{counted}");
+    }
+    assert!(!counted.stdout.contains("median"), "{counted}");
+
+    // Under stat nothing is known of a single call.
+    let unknown = copy.cargo(&[&["mallow", "stat"][..], &bench].concat());
+    assert_ne!(unknown.exit, Exit::Status(0), "{unknown}");
+    assert_eq!(row(&unknown, "three"), ["not", "measured"], "{unknown}");
+
+    let _ = copy.cargo(&["test", "--locked", "--benches"]).well();
+    let listed = copy.cargo(&[&bench[..], &["--", "--list", "e"]].concat()).well();
+    assert!(
+        listed.stdout.contains("three: benchmark\nvector.grown: benchmark\nleaves: benchmark\n"),
+        "{listed}"
+    );
+}
+
+#[test]
+fn the_gate_holds_functions_with_the_attribute_to_their_baselines() {
+    let copy = with_attribute("attribute-gate");
+    let folder = copy.workshop.file("benchmarks");
+    let suite = "[[test]]\nname = \"benches\"\ncmd = [\"cargo\", \"bench\", \"--locked\", \"--bench\", \"functions\"]\n";
+    fs::write(folder.join("mallow.toml"), suite).unwrap();
+    let check = |words: &[&str]| {
+        let settings = cargo_command(&copy);
+        let mut check = run::mallow();
+        settings.get_envs().for_each(|(name, value)| _ = check.env(name, value.unwrap()));
+        run::finish(check.arg("check").args(words).current_dir(&folder))
+    };
+    let _ = check(&["--update"]).well();
+    let held = check(&["--json"]).well();
+    let allocations = |name: &str| {
+        let report = json(&held.stdout);
+        let tests = report["tests"].as_array().unwrap();
+        let test = tests.iter().find(|test| test["measurement"]["region"] == name).unwrap().clone();
+        test["measurement"]["runs"][0]["figures"]["allocations"].as_u64().unwrap()
+    };
+    let counted = ["three", "vector.grown", "nothing", "leaves"].map(allocations);
+    assert_eq!(counted, [3, 4, 0, 1], "{held}");
+
+    let file = folder.join("benches/functions.rs");
+    let text = fs::read_to_string(&file).unwrap();
+    fs::write(&file, text.replace("[10, 100, 1000]", "[10, 100, 1000, 1]").replace("; 3]", "; 4]")).unwrap();
+    copy.build(&["bench", "--locked", "--bench", "functions", "--no-run"]);
+    let broken = check(&[]).ended(Exit::Status(1));
+    assert!(broken.stdout.contains("allocations: 4 per run, 1 more than the baseline's 3"), "{broken}");
+    assert!(broken.stdout.contains("functions.rs:"), "{broken}");
 }
 
 const OF_GOOGLE: &str = r#"#include <benchmark/benchmark.h>

@@ -1,5 +1,5 @@
 //! Builds the recorder, which is a workspace of its own because it runs in other programs: without std, and with
-//! another panic strategy. The libraries and the spawner are then embedded in the `mallow` binary.
+//! another panic strategy. The libraries and the spawner are then packed, and embedded in the `mallow` binary.
 //!
 //! Its sources are in this package, as links into `recorder/`, so that nothing else is read. A package contains no
 //! manifests but its own, so the sources are first laid out as a workspace. If debug information is wanted in a
@@ -9,6 +9,9 @@
 //! It also determines the commit that is built: that of the checkout, or the one that cargo noted in a package. If
 //! there is neither, the commit is unknown.
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs, io};
@@ -74,9 +77,17 @@ fn build() -> Result<(), String> {
         return Err(format!("the recorder does not build: cargo ended with {status}"));
     }
     let built = built.join(triple).join("release");
-    BUILT
-        .iter()
-        .try_for_each(|(_, file)| read(built.join(file), |from| fs::copy(from, out.join(file))).map(drop))
+    BUILT.iter().try_for_each(|(_, file)| {
+        let packed = packed(&read(built.join(file), fs::read)?);
+        write(&out.join(format!("{file}.zlib")), &packed?)
+    })
+}
+
+/// Packs a file to a third of its size. It is the same for the same bytes, as packages are.
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
+    let packed = packer.write_all(bytes).and_then(|()| packer.finish());
+    packed.map_err(|error| format!("the recorder cannot be packed: {error}"))
 }
 
 /// Passes on what `mallow version` prints. It has no date, so that two builds of a commit are identical.

@@ -42,7 +42,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         summary_only: record.summary_only,
         regions: None,
         spawn: SpawnOptions { environment, ..SpawnOptions::default() },
-        preload: preload::LIBRARY,
+        preload: preload::library(),
         started: std::io::stderr().is_terminal().then_some(started),
         ended: Some(interrupts::end_waits_for_names),
     };

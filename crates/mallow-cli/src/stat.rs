@@ -82,7 +82,7 @@ fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, Co
         command: stat.command.clone(),
         command_lines: stat.command_lines,
         spawn,
-        preload: preload::LIBRARY,
+        preload: preload::library(),
     };
     let mut outcomes = Vec::new();
     for _ in 0..stat.runs {

@@ -54,7 +54,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         summary_only: true,
         regions: None,
         spawn,
-        preload: preload::LIBRARY,
+        preload: preload::library(),
         started: None,
         ended: Some(interrupts::end_waits_for_names),
     };

@@ -20,6 +20,21 @@ pub(super) enum Base {
     Empty,
 }
 
+/// Installs packages in a root. That is apt's work, as debootstrap does not look for what fulfils a dependency under another name: of
+/// npm's it finds most and not all.
+fn add(packages: &[&str], root: &Path) -> Result<(), String> {
+    if packages.is_empty() {
+        return Ok(());
+    }
+    let apt = |words: &[&str]| {
+        let mut apt = Command::new("chroot");
+        apt.arg(root).args(["apt-get", "--quiet", "--yes", "--no-install-recommends"]).args(words);
+        run::captured(apt.env("DEBIAN_FRONTEND", "noninteractive").env("LC_ALL", "C")).map(drop)
+    };
+    apt(&["update"])?;
+    apt(&[&["install"], packages].concat())
+}
+
 impl Base {
     fn release(self) -> Option<(&'static str, &'static [&'static str])> {
         match self {
@@ -56,11 +71,10 @@ impl Base {
         std::fs::create_dir_all(&unfinished).map_err(because)?;
         if let Some((release, packages)) = self.release() {
             let mut debootstrap = Command::new("debootstrap");
-            debootstrap
-                .arg("--variant=minbase")
-                .args((!packages.is_empty()).then(|| format!("--include={}", packages.join(","))));
-            println!("    $ {}", run::as_typed(debootstrap.arg(release).arg(&unfinished)));
+            debootstrap.args(["--variant=minbase", release]).arg(&unfinished);
+            println!("    $ {}", run::as_typed(&debootstrap));
             run::captured(&mut debootstrap)?;
+            add(packages, &unfinished)?;
             // Archives of packages, which nothing asks for again.
             run::captured(
                 Command::new("find")

@@ -14,6 +14,7 @@ mod cpu_scripts;
 mod cpu_timers;
 mod debug_files;
 mod debuginfod;
+mod delayed;
 mod diff;
 mod door;
 mod flame_browser;

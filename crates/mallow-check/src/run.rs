@@ -144,6 +144,7 @@ impl Runner<'_> {
             command_lines: self.command_lines,
             output: Output::File { path: folder.join("trace.mallow"), force: true },
             summary_only: true,
+            delay: Duration::ZERO,
             regions: Some(Counted { settle_timeout: settle_timeout(test), scope: scope(test.mode) }),
             spawn: SpawnOptions {
                 environment,

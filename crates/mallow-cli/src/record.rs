@@ -40,6 +40,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         command_lines: record.command_lines,
         output,
         summary_only: record.summary_only,
+        delay: record.delay,
         regions: None,
         spawn: SpawnOptions { environment, ..SpawnOptions::default() },
         preload: preload::library(),

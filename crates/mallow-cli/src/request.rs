@@ -18,6 +18,7 @@ use mallow_query::{PartRequest, ProcessChoice};
 use mallow_view::{Filter, FrameVisibility, ScriptFrames};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// A request.
 #[derive(Debug, PartialEq)]
@@ -54,6 +55,7 @@ pub(crate) struct Record {
     /// `None` for `APP.PID.mallow` in the current folder.
     pub(crate) output: Option<NewFile>,
     pub(crate) summary_only: bool,
+    pub(crate) delay: Duration,
     pub(crate) python_objects: bool,
     pub(crate) no_runtime_flags: bool,
     pub(crate) command_lines: CommandLines,
@@ -152,6 +154,7 @@ impl From<LowRecord> for Record {
             command: low.command,
             output,
             summary_only: low.summary_only,
+            delay: low.delay.unwrap_or_default(),
             python_objects: low.python_objects,
             no_runtime_flags: low.no_runtime_flags,
             command_lines: low.arguments.command_lines(),

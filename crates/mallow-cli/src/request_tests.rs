@@ -22,11 +22,22 @@ fn a_command_keeps_its_own_flags() {
         command: ["ls", "-l", "--json", "--", "x"].map(OsString::from).to_vec(),
         output: None,
         summary_only: false,
+        delay: Duration::ZERO,
         python_objects: false,
         no_runtime_flags: false,
         command_lines: CommandLines::Whole,
     };
     assert_eq!(request("record -- ls -l --json -- x"), Ok(Request::Record(expected)));
+}
+
+#[test]
+fn a_delay_is_a_time_or_a_number_of_seconds() {
+    for (words, delay) in [("--delay 1.5", 1500), ("--delay 1m30s", 90_000), ("--delay=0", 0), ("", 0)] {
+        let Ok(Request::Record(record)) = request(&format!("record {words} ls")) else { panic!("{words}") };
+        assert_eq!(record.delay, Duration::from_millis(delay), "{words}");
+    }
+    let refused = request("record --delay -1 ls").unwrap_err();
+    assert!(refused.contains("--delay"), "{refused}");
 }
 
 /// As with perf, heaptrack and strace: everything from the command's name on is the command's.

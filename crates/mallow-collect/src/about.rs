@@ -3,10 +3,10 @@
 use crate::command_lines::CommandLines;
 use mallow_profile::{COUNTING_VERSION, Recording};
 use std::ffi::OsString;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A recording of this command that begins now.
-pub(crate) fn recording_of(command: &[OsString], command_lines: CommandLines) -> Recording {
+/// A recording of this command that begins after a delay.
+pub(crate) fn recording_of(command: &[OsString], command_lines: CommandLines, delay: Duration) -> Recording {
     let system = rustix::system::uname();
     let mut environment = vec![
         ("kernel".to_owned(), system.release().to_string_lossy().into_owned()),
@@ -18,7 +18,7 @@ pub(crate) fn recording_of(command: &[OsString], command_lines: CommandLines) ->
         command: command_lines.words(command),
         started_unix_us: SystemTime::now()
             .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_micros() as u64),
+            .map_or(0, |since| since.saturating_add(delay).as_micros() as u64),
         counting_version: COUNTING_VERSION,
         recorder_version: env!("CARGO_PKG_VERSION").to_owned(),
         environment,

@@ -1,11 +1,11 @@
-//! The processor's time stamps as microseconds since the recording's start.
+//! The processor's time stamps as microseconds since the recording's beginning.
 //!
 //! Events carry raw time stamp counts. The collector notes the counter beside the system's clock each time it
 //! looks at the rings, and an event's time lies on the straight line through the latest note and one that is at least a
 //! millisecond older. No rate is assumed, and none has to be measured first. Two notes that lie close together make no line: what
 //! passes between the two readings of one note would bend it, and events from before would be moved by milliseconds.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// A conversion that learns as it goes.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub(crate) struct Clock {
     rate: i64,
     /// The counter at the latest note.
     noted_tsc: u64,
+    /// How long after the start times begin.
+    delay: Duration,
 }
 
 /// The counter, and nanoseconds since the start, at one moment.
@@ -42,13 +44,36 @@ fn fixed_us(ns: u64) -> i128 {
 impl Clock {
     /// Starts at now.
     pub(crate) fn start() -> Clock {
+        Clock::start_in(Duration::ZERO)
+    }
+
+    /// Counts from `delay` after now on: everything before is at 0.
+    pub(crate) fn start_in(delay: Duration) -> Clock {
         let started = Instant::now();
-        Clock::at(started, Note::now(started))
+        let mut clock = Clock::at(started, Note::now(started));
+        clock.delay = delay;
+        clock.older_us = clock.since_beginning_us(clock.older.ns);
+        clock
+    }
+
+    /// How long after the start times begin.
+    pub(crate) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Returns whether that is over.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.started.elapsed() >= self.delay
+    }
+
+    /// [`fixed_us`] of a time since the start.
+    fn since_beginning_us(&self, ns: u64) -> i128 {
+        fixed_us(ns) - ((self.delay.as_micros() as i128) << FRACTION_BITS)
     }
 
     fn at(started: Instant, first: Note) -> Clock {
         let (older, newer, older_us) = (first, first, fixed_us(first.ns));
-        Clock { started, older, newer, older_us, rate: 0, noted_tsc: first.tsc }
+        Clock { started, older, newer, older_us, rate: 0, noted_tsc: first.tsc, delay: Duration::ZERO }
     }
 
     /// Records the current time and returns the time stamp counter. Events up to it can be converted until the next
@@ -61,7 +86,7 @@ impl Clock {
         const APART_NS: u64 = 1_000_000;
         if note.ns.saturating_sub(self.newer.ns) >= APART_NS {
             (self.older, self.newer) = (self.newer, note);
-            self.older_us = fixed_us(self.older.ns);
+            self.older_us = self.since_beginning_us(self.older.ns);
         }
         let ticks = note.tsc.saturating_sub(self.older.tsc).max(1);
         let passed_ns = note.ns.saturating_sub(self.older.ns);
@@ -75,9 +100,9 @@ impl Clock {
         self.noted_tsc
     }
 
-    /// Microseconds since the start.
+    /// Microseconds since the beginning.
     pub(crate) fn now_us(&self) -> u64 {
-        self.started.elapsed().as_micros() as u64
+        self.started.elapsed().saturating_sub(self.delay).as_micros() as u64
     }
 
     /// The time of an event.
@@ -146,6 +171,24 @@ mod tests {
                 assert!(error_us <= 5, "{us} µs was off by {error_us} µs at {ns} ns");
             }
         }
+    }
+
+    #[test]
+    fn times_before_the_beginning_are_0() {
+        let mut clock = Clock::start_in(Duration::from_millis(20));
+        let early = now_tsc();
+        clock.note();
+        assert_eq!((clock.now_us(), clock.time_us(early), clock.has_begun()), (0, 0, false));
+        while !clock.has_begun() {
+            std::thread::sleep(Duration::from_millis(2));
+            clock.note();
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        let (tsc, before_us) = (now_tsc(), clock.now_us());
+        clock.note();
+        let error_us = clock.time_us(tsc).abs_diff(before_us);
+        assert!(error_us < 200 && before_us >= 2000, "off by {error_us} µs at {before_us} µs");
+        assert_eq!(clock.time_us(early), 0);
     }
 
     #[test]

@@ -97,9 +97,14 @@ impl<S: Sink + Send> Collector<S> {
         }
     }
 
-    /// Microseconds since the recording's start.
+    /// Microseconds since the recording's beginning.
     pub(crate) fn now_us(&self) -> u64 {
         self.clock.now_us()
+    }
+
+    /// How long after the start that is.
+    pub(crate) fn delay(&self) -> Duration {
+        self.clock.delay()
     }
 
     /// Collects until everybody has ended; returns true when the user did not want to wait for that.
@@ -125,6 +130,9 @@ impl<S: Sink + Send> Collector<S> {
                 ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
             }
             has_accepted = self.accept(Session::accept_pending, target, observer)?;
+            if self.clock.has_begun() {
+                self.processes.iter_mut().for_each(TracedProcess::let_begin);
+            }
             observer.before_pass();
             let interrupted = interrupted || observer.is_over();
             let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
@@ -136,7 +144,7 @@ impl<S: Sink + Send> Collector<S> {
                 return Ok(interrupted);
             }
             self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
-            if sampled.elapsed() >= SAMPLE_INTERVAL {
+            if sampled.elapsed() >= SAMPLE_INTERVAL && self.clock.has_begun() {
                 sampled = Instant::now();
                 self.sample(observer);
             }

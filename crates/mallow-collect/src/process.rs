@@ -397,6 +397,19 @@ impl TracedProcess {
         self.modules.read_to_the_end(&self.mapping);
     }
 
+    /// Lets the process record from now on, if it waits for that. What it has until then is no growth of its heap.
+    pub(crate) fn let_begin(&mut self) {
+        if self.mapping.header().is_early.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let resident = self.memory.resident();
+        let header = self.mapping.header();
+        if let Some(resident) = resident {
+            header.anonymous_bytes_at_start.store(resident.anonymous_bytes, Ordering::Relaxed);
+        }
+        header.is_early.store(0, Ordering::Relaxed);
+    }
+
     /// Samples resident memory, and the names of threads.
     pub(crate) fn sample(&mut self, clock: &Clock) {
         if let Some(resident) = self.memory.resident() {

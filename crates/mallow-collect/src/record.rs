@@ -21,8 +21,10 @@ use crate::trace_file::TraceFile;
 use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Nameless, Profile};
+use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What to record, and how.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub struct RecordOptions {
     pub output: Output,
     /// Keep sums per site only, not the events.
     pub summary_only: bool,
+    /// How long after the command's start recording begins.
+    pub delay: Duration,
     /// Count the program's regions and its file descriptors.
     pub regions: Option<Counted>,
     /// How the command is started.
@@ -119,12 +123,17 @@ impl Recorder<'_> {
         look_ahead: Option<ResolveAhead>,
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, inside, session, interrupts } = self;
-        let clock = Clock::start();
-        let about = recording_of(&options.command, options.command_lines);
+        let clock = Clock::start_in(options.delay);
+        let begins_ns = now_ns().saturating_add(u64::try_from(options.delay.as_nanos()).unwrap_or(u64::MAX));
+        let about = recording_of(&options.command, options.command_lines, options.delay);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;
         sink.flush()?;
-        let mode = if options.regions.is_some() { Mode::Check } else { Mode::Record };
+        let mode = match options.regions {
+            Some(_) => Mode::Check,
+            None if options.delay.is_zero() => Mode::Record,
+            None => Mode::RecordFrom(begins_ns),
+        };
         let mut command = TracedCommand::start(&launch, &session, &inside, mode, &options.spawn, interrupts)?;
         let named = trace.name_by_process(&options.output, &launch.name(), command.pid());
         if let (Ok(()), Some(told)) = (&named, options.started) {
@@ -164,6 +173,12 @@ impl Recorder<'_> {
     }
 }
 
+/// The monotonic clock, as the recorder reads it.
+fn now_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
+}
+
 fn outcome(
     collector: Collector<&mut TraceFile>,
     command: &TracedCommand,
@@ -200,6 +215,7 @@ mod tests {
             command_lines: CommandLines::Whole,
             output: Output::Default(directory.to_owned()),
             summary_only: false,
+            delay: Duration::ZERO,
             regions: None,
             spawn: SpawnOptions::default(),
             preload: b"",

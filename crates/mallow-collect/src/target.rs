@@ -8,7 +8,7 @@ use mallow_launch::{Interrupts, LIBRARY_NAME_START, Launch, Preload, RunningComm
 use mallow_profile::Exit;
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::patches::PATCHES_VARIABLE;
-use mallow_wire::shared::MODE_VARIABLE;
+use mallow_wire::shared::{BEGIN_VARIABLE, MODE_VARIABLE};
 
 /// What a collector needs to know of the processes that it collects from.
 pub(crate) trait Target {
@@ -31,6 +31,8 @@ pub(crate) trait Target {
 pub(crate) enum Mode {
     /// Every event with its stack.
     Record,
+    /// The same from a time of the monotonic clock on, in nanoseconds.
+    RecordFrom(u64),
     /// The same, with the program's marks and its file descriptors.
     Check,
     /// Every event, and a helper thread that speaks to the allocator.
@@ -42,7 +44,7 @@ pub(crate) enum Mode {
 impl Mode {
     fn word(self) -> &'static str {
         match self {
-            Mode::Record => "record",
+            Mode::Record | Mode::RecordFrom(_) => "record",
             Mode::Check => "check",
             Mode::Soak => "soak",
             Mode::Stat => "stat",
@@ -69,6 +71,8 @@ impl TracedCommand {
     ) -> Result<TracedCommand, CollectError> {
         let session = session.variable();
         let mut variables = vec![(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
+        let begin = if let Mode::RecordFrom(ns) = mode { Some(ns.to_string()) } else { None };
+        variables.extend(begin.as_deref().map(|ns| (BEGIN_VARIABLE, ns)));
         variables.extend(inside.plan.as_deref().map(|path| (PATCHES_VARIABLE, path)));
         let preload =
             Preload { name_start: LIBRARY_NAME_START, library: inside.library, variables: &variables };

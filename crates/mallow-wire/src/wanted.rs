@@ -26,6 +26,9 @@ pub const RUNTIMES_VARIABLE: &str = "MALLOW_NO_RUNTIME_FLAGS";
 /// With this environment variable what Python's own allocator hands out is recorded.
 pub const PYTHON_OBJECTS_VARIABLE: &str = "MALLOW_PYTHON_OBJECTS";
 
+/// With this environment variable recording begins at that time of the monotonic clock, in nanoseconds.
+pub const BEGIN_VARIABLE: &str = "MALLOW_BEGIN_NS";
+
 /// In the header's `python_objects`: what Python's allocator hands out is recorded.
 pub const PYTHON_OBJECTS_COUNTED: u32 = 1;
 /// In the header's `python_objects`: it is not, because the environment chooses an allocator.

@@ -38,7 +38,7 @@ pub struct Place {
 pub enum NoChannel {
     /// Living threads own all channels. The call is counted as lost.
     Full,
-    /// The process is not recorded, or it is too early to know.
+    /// The process is not recorded, or not yet, or it is too early to know.
     NotRecorded,
 }
 
@@ -51,6 +51,9 @@ pub fn take_channel() -> Result<Place, NoChannel> {
         return Err(NoChannel::NotRecorded);
     }
     let header = process::header();
+    if header.is_early.load(Ordering::Relaxed) != 0 {
+        return Err(NoChannel::NotRecorded);
+    }
     // SAFETY: the channels lie in the shared memory.
     let channels = unsafe {
         core::slice::from_raw_parts(

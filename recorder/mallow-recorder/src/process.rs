@@ -119,6 +119,11 @@ pub fn is_ready() -> bool {
     !fork_cleared.is_null() && unsafe { !(*fork_cleared).shared.load(Ordering::Acquire).is_null() }
 }
 
+/// Returns whether this process has registered and it is not yet time to record it.
+pub(crate) fn is_early() -> bool {
+    is_ready() && header().is_early.load(Ordering::Relaxed) != 0
+}
+
 /// Says how the process is about to end.
 pub fn will_exit(status: i32) {
     if is_ready() {

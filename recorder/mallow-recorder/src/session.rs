@@ -20,6 +20,8 @@ pub(crate) struct Session {
     pub(crate) token: [u8; 16],
     pub(crate) mode: u32,
     pub(crate) features: u32,
+    /// When recording begins, in nanoseconds of the monotonic clock; 0 for at once.
+    pub(crate) begins_ns: u64,
 }
 
 impl Session {
@@ -38,7 +40,8 @@ impl Session {
         let features = if is_counted { features } else { features | FEATURE_RUNTIMES };
         let is_python = mode == MODE_RECORD && variable(PYTHON_OBJECTS_VARIABLE).is_some();
         let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
-        let mut session = Session { name, path, token: [0; 16], mode, features };
+        let begins_ns = variable(BEGIN_VARIABLE).and_then(decimal).unwrap_or(0);
+        let mut session = Session { name, path, token: [0; 16], mode, features, begins_ns };
         if token.len() != 32 {
             return None;
         }
@@ -47,6 +50,13 @@ impl Session {
         }
         Some(session)
     }
+}
+
+/// A number in decimal digits.
+fn decimal(text: &[u8]) -> Option<u64> {
+    text.iter().try_fold(0u64, |number, digit| {
+        number.checked_mul(10)?.checked_add(u64::from((*digit as char).to_digit(10)?))
+    })
 }
 
 /// A variable of the environment; none while libc has not set `environ` yet, or when it is not there.

@@ -326,6 +326,10 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 /// The first call of a thread, or of a process.
 #[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
+    // Without the system calls below, as all calls of a program may come before its time.
+    if process::is_early() {
+        return Entry::Pass;
+    }
     // A handler that left by a jump would leave a channel without an owner.
     let _undisturbed = process::undisturbed();
     // SAFETY: as in `enter`.

@@ -1,9 +1,11 @@
 //! `mallow record` as typed.
 
 use super::arguments::LowArguments;
+use super::quantity::time;
 use clap::Args;
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// `mallow record`.
 #[derive(Debug, Args)]
@@ -18,6 +20,9 @@ pub(crate) struct LowRecord {
     /// Keep the sums of each site but not the single events, for long runs
     #[arg(long)]
     pub(crate) summary_only: bool,
+    /// Begin to record TIME after the command has started; what it has allocated until then is not known
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) delay: Option<Duration>,
     /// Record the allocations of Python's own allocator: every object, with its line
     #[arg(long)]
     pub(crate) python_objects: bool,

@@ -16,6 +16,7 @@ use mallow_view::{Filter, FlameOptions, FrameVisibility, Measure, compared_flame
 use std::cell::RefCell;
 use std::num::NonZeroU64;
 use std::path::Path;
+use std::time::Duration;
 
 /// Sites in a section of the diff.
 const SITES: usize = 5;
@@ -52,6 +53,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         command_lines: CommandLines::Whole,
         output,
         summary_only: true,
+        delay: Duration::ZERO,
         regions: None,
         spawn,
         preload: preload::library(),

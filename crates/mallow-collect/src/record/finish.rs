@@ -8,8 +8,10 @@ use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
 use crate::symbols::{Resolve, symbols_of};
 use crate::target::TracedCommand;
+use mallow_base::grouped;
 use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unnamed, Unseen};
+use std::time::Duration;
 
 /// The results in memory when the trace is written.
 pub(crate) enum Metrics {
@@ -42,6 +44,7 @@ pub(crate) fn finish<S: Sink + Send>(
         );
     }
     let exited = std::mem::take(&mut collector.exited);
+    collector.findings.unseen.extend(began_late(collector.delay(), duration_us, &exited));
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;
     let missing = match started {
@@ -72,6 +75,22 @@ pub(crate) fn finish<S: Sink + Send>(
     sink.put_whole(&End { duration_us })?;
     sink.flush()?;
     Ok(metrics)
+}
+
+/// Says what is not known because recording began some time after the command.
+fn began_late(delay: Duration, duration_us: u64, exited: &[ExitedProcess]) -> Option<String> {
+    let frees: u64 = exited.iter().map(|process| process.folded.frees_unmatched).sum();
+    if delay.is_zero() {
+        return None;
+    }
+    Some(match duration_us {
+        0 => format!("the command ended before the delay of {delay:?} was over, so nothing was recorded"),
+        _ => format!(
+            "recording began {delay:?} after the command: blocks that it had allocated until then are not known and are in no figure, and {} frees were of blocks \
+             that are not known",
+            grouped(frees)
+        ),
+    })
 }
 
 /// Says of which modules names are missing.

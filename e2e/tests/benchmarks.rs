@@ -112,14 +112,14 @@ fn functions_with_the_attribute_are_timed_and_counted() {
     assert!(!timed.stdout.contains("allocations  "), "{timed}");
 
     let counted = copy.cargo(&[&["mallow", "record", "--summary-only"][..], &bench].concat()).well();
-    for (name, figures) in [
+    for (name, counts) in [
         ("three", ["3", "1,110", "1,110", "0"]),
         // One of 1 byte, grown to 2, 4 and 8. A block that grows is there twice.
         ("vector.grown", ["4", "15", "8", "0"]),
         ("nothing", ["0", "0", "0", "0"]),
         ("leaves", ["1", "40", "40", "40"]),
     ] {
-        assert_eq!(row(&counted, name), figures, "{counted}");
+        assert_eq!(row(&counted, name), counts, "{counted}");
     }
     assert!(!counted.stdout.contains("median"), "{counted}");
 

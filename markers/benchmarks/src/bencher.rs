@@ -32,7 +32,7 @@ impl Way {
 
 /// What is known of a benchmark afterwards.
 #[derive(Debug)]
-pub(crate) enum Figures {
+pub(crate) enum Metrics {
     /// Others have measured it, or nobody.
     None,
     Counts(Counts),
@@ -44,33 +44,33 @@ pub(crate) enum Figures {
 pub struct Bencher<'a> {
     name: &'static str,
     way: Way,
-    figures: &'a mut Result<Figures, String>,
+    metrics: &'a mut Result<Metrics, String>,
 }
 
 impl<'a> Bencher<'a> {
-    pub(crate) fn new(name: &'static str, way: Way, figures: &'a mut Result<Figures, String>) -> Bencher<'a> {
-        Bencher { name, way, figures }
+    pub(crate) fn new(name: &'static str, way: Way, metrics: &'a mut Result<Metrics, String>) -> Bencher<'a> {
+        Bencher { name, way, metrics }
     }
 
     /// Calls `body` as often as its measurement needs, and drops what it returns within what is measured. Each call has to do the same work.
     pub fn bench<T>(self, mut body: impl FnMut() -> T) {
         let mut call = || drop(keep(body()));
-        *self.figures = match self.way {
+        *self.metrics = match self.way {
             Way::Region => {
                 measure(self.name, call);
-                Ok(Figures::None)
+                Ok(Metrics::None)
             }
             Way::Repeat(iterations) => {
                 (0..iterations).for_each(|_| call());
-                Ok(Figures::None)
+                Ok(Metrics::None)
             }
             Way::Count => {
                 // What a first call sets up is not of every call.
                 call();
                 let ((), counts) = count(call);
-                counts.map(Figures::Counts).map_err(|why| why.to_string())
+                counts.map(Metrics::Counts).map_err(|why| why.to_string())
             }
-            Way::Time => Ok(Figures::Times(times::measured(call))),
+            Way::Time => Ok(Metrics::Times(times::measured(call))),
         };
     }
 }

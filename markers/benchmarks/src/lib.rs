@@ -53,7 +53,7 @@ mod times;
 
 use arguments::Arguments;
 pub use bencher::Bencher;
-use bencher::{Figures, Way};
+use bencher::{Metrics, Way};
 
 #[doc(hidden)]
 pub use inventory;
@@ -113,19 +113,19 @@ fn run(arguments: &Arguments, mut listed: Vec<Benchmark>) -> Result<(), String> 
     let width = listed.iter().map(|it| it.name.chars().count()).max().unwrap_or(0);
     let mut missing = None;
     for (at, one) in listed.iter().enumerate() {
-        let mut figures =
+        let mut metrics =
             Err(format!("{} does not call `Bencher::bench`, so nothing is known of it.", one.name));
-        (one.run)(Bencher::new(one.name, way, &mut figures));
-        let row = match &figures {
-            Ok(Figures::None) => continue,
-            Ok(figures) => table::row(figures),
+        (one.run)(Bencher::new(one.name, way, &mut metrics));
+        let row = match &metrics {
+            Ok(Metrics::None) => continue,
+            Ok(metrics) => table::row(metrics),
             Err(_) => "not measured".to_owned(),
         };
         if at == 0 {
             println!("{:width$}  {}", "", table::heading(way));
         }
         println!("{:width$}  {row}", one.name);
-        missing = missing.or(figures.err());
+        missing = missing.or(metrics.err());
     }
     match missing {
         None => listed.first().and_then(|_| table::note(way)).map_or(Ok(()), |note| {

@@ -1,6 +1,6 @@
 //! What is printed of a benchmark.
 
-use crate::bencher::{Figures, Way};
+use crate::bencher::{Metrics, Way};
 
 /// The names of the columns.
 pub(crate) fn heading(way: Way) -> String {
@@ -10,21 +10,21 @@ pub(crate) fn heading(way: Way) -> String {
     }
 }
 
-/// The figures below them.
-pub(crate) fn row(figures: &Figures) -> String {
-    match figures {
-        Figures::None => String::new(),
-        Figures::Counts(counts) => columns(
+/// The metrics below them.
+pub(crate) fn row(metrics: &Metrics) -> String {
+    match metrics {
+        Metrics::None => String::new(),
+        Metrics::Counts(counts) => columns(
             [counts.allocations, counts.bytes, counts.peak_bytes, counts.remaining_bytes].map(grouped),
         ),
-        Figures::Times(times) => {
+        Metrics::Times(times) => {
             let [median, fastest, slowest] = [times.median_ns, times.fastest_ns, times.slowest_ns].map(time);
             columns([median, fastest, slowest, grouped(times.calls)])
         }
     }
 }
 
-/// What the figures are not.
+/// What the metrics are not.
 pub(crate) fn note(way: Way) -> Option<&'static str> {
     match way {
         Way::Count => Some("Counts of one call, after one that did not count. `cargo bench` measures the time, without mallow."),
@@ -71,10 +71,10 @@ mod tests {
     use crate::times::Times;
 
     #[test]
-    fn figures_stand_below_their_names() {
+    fn metrics_stand_below_their_names() {
         let times = Times { median_ns: 1234.0, fastest_ns: 9.994, slowest_ns: 2.5e9, calls: 1_234_567 };
         assert_eq!(heading(Way::Time), "       median      fastest      slowest        calls");
-        assert_eq!(row(&Figures::Times(times)), "      1.23 µs      9.99 ns       2.50 s    1,234,567");
+        assert_eq!(row(&Metrics::Times(times)), "      1.23 µs      9.99 ns       2.50 s    1,234,567");
         assert_eq!(heading(Way::Count).len(), 52);
         assert_eq!([99.96, 999.4, 999.6, 12.34e6].map(time), ["100 ns", "999 ns", "1.00 µs", "12.3 ms"]);
     }

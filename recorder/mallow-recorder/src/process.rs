@@ -119,7 +119,8 @@ pub fn is_ready() -> bool {
     !fork_cleared.is_null() && unsafe { !(*fork_cleared).shared.load(Ordering::Acquire).is_null() }
 }
 
-/// Returns whether this process has registered and it is not yet time to record it.
+/// Returns whether this process has registered and it is not yet time to record it. Without a system call, as all calls of a program may
+/// come before its time.
 pub(crate) fn is_early() -> bool {
     is_ready() && header().is_early.load(Ordering::Relaxed) != 0
 }

@@ -298,6 +298,7 @@ unsafe fn enter_slowly(caller: Caller) -> Entry {
     unsafe {
         let state = if thread.is_null() { ABSENT } else { (*thread).status.state.load(Ordering::Relaxed) };
         match state {
+            ABSENT if process::is_early() => Entry::Pass,
             ABSENT => enter_first(caller),
             RECORDING | COUNTING => enter_known(thread, state, caller),
             IN_REAL | IN_HOOK => enter_nested(thread, state, caller),
@@ -326,10 +327,6 @@ unsafe fn enter_known(thread: *mut Thread, home: u32, caller: Caller) -> Entry {
 /// The first call of a thread, or of a process.
 #[inline(never)]
 unsafe fn enter_first(caller: Caller) -> Entry {
-    // Without the system calls below, as all calls of a program may come before its time.
-    if process::is_early() {
-        return Entry::Pass;
-    }
     // A handler that left by a jump would leave a channel without an owner.
     let _undisturbed = process::undisturbed();
     // SAFETY: as in `enter`.

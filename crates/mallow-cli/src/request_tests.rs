@@ -36,7 +36,7 @@ fn a_delay_is_a_time_or_a_number_of_seconds() {
         let Ok(Request::Record(record)) = request(&format!("record {words} ls")) else { panic!("{words}") };
         assert_eq!(record.delay, Duration::from_millis(delay), "{words}");
     }
-    let refused = request("record --delay -1 ls").unwrap_err();
+    let refused = request("record --delay=-1 ls").unwrap_err();
     assert!(refused.contains("--delay"), "{refused}");
 }
 

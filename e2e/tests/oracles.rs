@@ -33,7 +33,7 @@ fn under_dhat(session: &Session, workshop: &Workshop) -> (Finished, Value) {
 fn assert_dhat_agrees(session: &Session, workshop: &Workshop, allocations_min: u64, but: Option<&str>) {
     let (_, judge) = under_dhat(session, workshop);
     let recorded = session.record().well();
-    let report = session.report(&["--realloc", "origin", "--native"]);
+    let report = session.report(&["--realloc", "origin", "--native", "--no-default-suppressions"]);
     assert_eq!(report["processes"].as_array().unwrap().len(), 1, "{recorded}");
     let (mut judged, mut found) = (dhat::sites_of_dhat(&judge), dhat::sites_of_report(&report));
     assert_eq!(dhat::sum(&found), SITE_METRICS.map(|name| metric(&report["totals"], name)), "{recorded}");

@@ -182,6 +182,19 @@ fn more_blocks_than_a_rule_allows_are_a_leak() {
     assert_eq!(suppress_leaks(&mut profile, &known_leaks()).len(), 1);
 }
 
+/// Nothing is suppressed that goes on and on.
+#[test]
+fn every_rule_has_a_limit_of_blocks() {
+    assert!(KNOWN_LEAKS.iter().all(|known| (1..=64).contains(&known.blocks_max)));
+    let intern = |function: &str| frame(function, None, Some("/usr/lib/libglib-2.0.so.0"));
+    let stack = [intern("g_malloc"), intern("g_quark_from_string"), frame("main", None, Some("/bin/app"))];
+    let mut profile = leaking(&[&stack]);
+    profile.sites[0].totals.leaked_blocks = 65;
+    assert_eq!(suppress_leaks(&mut profile, &known_leaks()), []);
+    profile.sites[0].totals.leaked_blocks = 64;
+    assert_eq!(suppress_leaks(&mut profile, &known_leaks()).len(), 1);
+}
+
 #[test]
 fn every_rule_names_patterns_libraries_and_what_it_is() {
     for known in KNOWN_LEAKS {

@@ -205,9 +205,9 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     // SAFETY: as in `work_malloc`.
     unsafe {
         match freeing_at_once(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) {
-            Rest::Nothing => {}
-            Rest::Everything => free_guarded(block, sp, bp),
-            Rest::Publish => free_published(block),
+            Ok(()) => {}
+            Err((Rest::Publish, _)) => free_published(block),
+            Err(_) => free_guarded(block, sp, bp),
         }
     }
 }

@@ -12,10 +12,11 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{
     allocating_counted, allocating_guarded, freeing_at_once, freeing_guarded, freeing_published, write_sized,
 };
+use mallow_recorder::counted::enter_counting;
 use mallow_recorder::patches::Hooks;
 use mallow_recorder::shadow::{self, Heap, ShadowBlock};
 use mallow_recorder::stat::{self, Rest};
-use mallow_recorder::thread::{Entry, Guard, enter, enter_counting};
+use mallow_recorder::thread::{Entry, Guard, enter};
 use mallow_recorder::trampolines::Patched;
 use mallow_recorder::{Caller, loads, script};
 use mallow_wire::event::{Kind, word0};
@@ -139,9 +140,9 @@ unsafe extern "C" fn work_free(block: *mut u8, b: usize, c: usize, sp: usize, bp
             return;
         }
         match freeing_at_once(Heap::Operators, Caller { sp, bp }, block, move || _ = call()) {
-            Rest::Nothing => {}
-            Rest::Everything => free_guarded(block, b, c, sp, bp, patched),
-            Rest::Publish => free_published(block, b, c, sp, bp, patched),
+            Ok(()) => {}
+            Err((Rest::Publish, _)) => free_published(block, b, c, sp, bp, patched),
+            Err(_) => free_guarded(block, b, c, sp, bp, patched),
         }
     }
 }

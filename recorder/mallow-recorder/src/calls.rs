@@ -4,9 +4,10 @@
 //! program's own allocator. The real allocator is a closure, called at most once on every path.
 
 use crate::Caller;
+use crate::counted::{Counted, enter_counting};
 use crate::shadow::{self, Heap};
 use crate::stat::{self, Rest};
-use crate::thread::{Counted, Entry, Guard, Thread, enter, enter_counting};
+use crate::thread::{Entry, Guard, Thread, enter};
 use mallow_wire::event::{Kind, size_saturated, word0, word1};
 
 /// An allocating call: `call` returns the block, or null.
@@ -127,40 +128,40 @@ pub unsafe fn allocating_guarded(
 pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
-        let Some(counted) = enter_counting(caller) else {
-            return freeing_out_of_line(heap, caller, block, call);
-        };
-        match stat::freed_at_once(counted.thread(), heap, block as usize) {
-            Rest::Nothing => call(),
-            Rest::Everything => {
-                drop(counted);
-                freeing_out_of_line(heap, caller, block, call);
-            }
-            Rest::Publish => {
-                counted.go_on();
-                published_out_of_line(call);
-            }
+        match freeing_at_once(heap, caller, block, call) {
+            Ok(()) => {}
+            Err((Rest::Publish, call)) => published_out_of_line(call),
+            Err((_, call)) => freeing_out_of_line(heap, caller, block, call),
         }
     }
 }
 
-/// Counts and calls, if the call is only counted and a few instructions do. Otherwise a hook ends with [`freeing_guarded`] or, if the balance is to be
+/// Counts and calls, if the call is only counted and a few instructions do. Otherwise gives the call back; a hook ends with [`freeing_guarded`] or, if the balance is to be
 /// published before the call, with [`freeing_published`], and has nothing to keep meanwhile.
 ///
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub unsafe fn freeing_at_once(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) -> Rest {
+pub unsafe fn freeing_at_once<F: FnOnce()>(
+    heap: Heap,
+    caller: Caller,
+    block: *mut u8,
+    call: F,
+) -> Result<(), (Rest, F)> {
     // SAFETY: the block is the caller's to free.
     unsafe {
-        let Some(counted) = enter_counting(caller) else { return Rest::Everything };
-        let rest = stat::freed_at_once(counted.thread(), heap, block as usize);
-        match rest {
-            Rest::Nothing => call(),
-            Rest::Everything => {}
-            Rest::Publish => counted.go_on(),
+        let Some(counted) = enter_counting(caller) else { return Err((Rest::Everything, call)) };
+        match stat::freed_at_once(counted.thread(), heap, block as usize) {
+            Rest::Nothing => {
+                call();
+                Ok(())
+            }
+            Rest::Everything => Err((Rest::Everything, call)),
+            Rest::Publish => {
+                counted.go_on();
+                Err((Rest::Publish, call))
+            }
         }
-        rest
     }
 }
 

@@ -52,6 +52,7 @@
 //! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | the calling thread's state: may the call be recorded? |
 //! | [`marks`] | marks of the program: begin and end of regions |
+//! | [`counted`] | calls that are only counted |
 //! | [`shadow`] | sizes of live blocks, for counting without a collector |
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call records |
@@ -71,6 +72,7 @@ pub mod calls;
 pub mod cfi;
 pub mod channels;
 mod collector_timeout;
+pub mod counted;
 pub mod elf;
 pub mod found;
 pub mod from_scratch;

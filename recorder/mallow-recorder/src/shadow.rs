@@ -167,7 +167,36 @@ pub(crate) unsafe fn take_small(heap: Heap, address: usize) -> Option<ShadowBloc
 /// thread may get its address. None when it was not counted when it was allocated.
 #[inline(always)]
 pub fn set_aside(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    forget(heap, address).or_else(|| forget_other(heap, address)).map(|(size, tag)| ShadowBlock { size, tag })
+    // A library may allocate blocks by `malloc` and free them by a function of its own, or the other way round.
+    let other = if heap == Heap::Malloc { Heap::Operators } else { Heap::Malloc };
+    take(heap, address).or_else(|| take_cold(other, address))
+}
+
+#[cold]
+#[inline(never)]
+fn take_cold(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    take(heap, address)
+}
+
+#[inline(always)]
+fn take(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    // SAFETY: whoever frees a block owns it.
+    unsafe { take_small(heap, address).or_else(|| take_large(heap, address)) }
+}
+
+/// As [`take_small`], for the others.
+unsafe fn take_large(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    let word = known_word(heap, address)?;
+    // SAFETY: this block's words, by contract.
+    unsafe {
+        let value = word.read();
+        if value & SIZE_MASK != SIZE_MASK {
+            return None;
+        }
+        word.write(0);
+        let size = word.add(1).read() as u64 | (word.add(2).read() as u64) << 32;
+        Some(ShadowBlock { size, tag: (value >> 24) as u8 })
+    }
 }
 
 /// Restores a block that was not freed after all.
@@ -192,34 +221,5 @@ pub(crate) fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
             word.add(2).write((size >> 32) as u32);
             word.write(u32::from(tag) << 24 | SIZE_MASK);
         }
-    }
-}
-
-/// A library may allocate blocks by `malloc` and free them by a function of its own, or the other way round.
-#[cold]
-#[inline(never)]
-fn forget_other(heap: Heap, address: usize) -> Option<(u64, u8)> {
-    forget(if heap == Heap::Malloc { Heap::Operators } else { Heap::Malloc }, address)
-}
-
-/// The size and tag of a block, which from now on is unknown.
-#[inline(always)]
-fn forget(heap: Heap, address: usize) -> Option<(u64, u8)> {
-    let word = heap.shadow().word(address, false);
-    if word.is_null() {
-        return None;
-    }
-    // SAFETY: this block's words; whoever frees a block owns it.
-    unsafe {
-        let value = word.read();
-        if value == 0 {
-            return None;
-        }
-        word.write(0);
-        let size = match value & SIZE_MASK {
-            SIZE_MASK => word.add(1).read() as u64 | (word.add(2).read() as u64) << 32,
-            small => small as u64 - 1,
-        };
-        Some((size, (value >> 24) as u8))
     }
 }

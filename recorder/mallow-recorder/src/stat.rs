@@ -52,15 +52,11 @@ pub unsafe fn allocated_at_once(thread: *mut Thread, heap: Heap, address: usize,
     if address == 0 || size >= shadow::LARGE_BYTES {
         return Rest::Everything;
     }
-    let counters = counters(thread);
-    add(&counters.allocations, 1);
-    add(&counters.bytes, size as u64);
     // SAFETY: by contract; the block's word, and nobody else has the block yet.
     unsafe {
-        (*thread).last_address = address;
         word.write(shadow::small(size, (*thread).tag));
+        Rest::publish_if(add_allocation(thread, address, size))
     }
-    Rest::publish_if(grow(counters, size as u64))
 }
 
 /// Counts a block that is about to be freed, if a few instructions do; the others are [`freed`].
@@ -72,13 +68,33 @@ pub unsafe fn freed_at_once(thread: *mut Thread, heap: Heap, address: usize) -> 
     // SAFETY: whoever frees a block owns it, and by contract.
     unsafe {
         let Some(known) = shadow::take_small(heap, address) else { return Rest::Everything };
-        let counters = counters(thread);
-        add(&counters.frees, 1);
+        Rest::publish_if(add_free(thread, address, known))
+    }
+}
+
+/// Adds an allocation of which the shadow knows; returns whether the balance has to be published.
+#[inline(always)]
+unsafe fn add_allocation(thread: *mut Thread, address: usize, size: usize) -> bool {
+    let counters = counters(thread);
+    add(&counters.allocations, 1);
+    add(&counters.bytes, size as u64);
+    // SAFETY: by contract of the callers.
+    unsafe { (*thread).last_address = address };
+    grow(counters, size as u64)
+}
+
+/// Adds a free of a block that was counted; returns whether the balance has to be published.
+#[inline(always)]
+unsafe fn add_free(thread: *mut Thread, address: usize, known: ShadowBlock) -> bool {
+    let counters = counters(thread);
+    add(&counters.frees, 1);
+    // SAFETY: by contract of the callers.
+    unsafe {
         if (*thread).last_address == address && known.tag == (*thread).tag {
             add(&counters.temporary, 1);
         }
-        Rest::publish_if(shrink(counters, known.size))
     }
+    shrink(counters, known.size)
 }
 
 /// Publishes what this thread has not yet.
@@ -95,16 +111,12 @@ pub unsafe fn publish_balance(thread: *mut Thread) {
 /// `thread` is this thread's state, `address` a block that the allocator just gave out.
 #[inline(always)]
 pub unsafe fn allocated(thread: *mut Thread, heap: Heap, address: usize, size: usize) {
-    let counters = counters(thread);
-    add(&counters.allocations, 1);
-    add(&counters.bytes, size as u64);
     // SAFETY: by contract.
     unsafe {
-        (*thread).last_address = address;
         shadow::remember(heap, address, size, (*thread).tag);
-    }
-    if grow(counters, size as u64) {
-        publish(process::header(), counters);
+        if add_allocation(thread, address, size) {
+            publish_balance(thread);
+        }
     }
 }
 
@@ -124,17 +136,12 @@ pub unsafe fn freed(thread: *mut Thread, heap: Heap, address: usize) {
 /// `thread` is this thread's state.
 #[inline(always)]
 pub unsafe fn freed_aside(thread: *mut Thread, address: usize, known: Option<ShadowBlock>) {
-    let counters = counters(thread);
-    add(&counters.frees, 1);
-    let Some(known) = known else { return };
+    let Some(known) = known else { return add(&counters(thread).frees, 1) };
     // SAFETY: by contract.
     unsafe {
-        if (*thread).last_address == address && known.tag == (*thread).tag {
-            add(&counters.temporary, 1);
+        if add_free(thread, address, known) {
+            publish_balance(thread);
         }
-    }
-    if shrink(counters, known.size) {
-        publish(process::header(), counters);
     }
 }
 

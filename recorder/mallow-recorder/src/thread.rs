@@ -48,9 +48,9 @@ use mallow_wire::shared::{Channel, NODE_ROOT};
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Thread {
-    status: ThreadStatus,
+    pub(crate) status: ThreadStatus,
     /// The stack pointer of the hooked call in progress.
-    outer_sp: usize,
+    pub(crate) outer_sp: usize,
     /// This thread's channel.
     pub channel: *const Channel,
     /// The channel's ring.
@@ -79,7 +79,7 @@ fn code_generation() -> u64 {
 
 /// The calling thread's state; null before its first call.
 #[inline(always)]
-fn current() -> *mut Thread {
+pub(crate) fn current() -> *mut Thread {
     tls::get().cast()
 }
 
@@ -124,66 +124,6 @@ pub unsafe fn enter(caller: Caller) -> Entry {
     }
     // SAFETY: by contract.
     unsafe { enter_slowly(caller) }
-}
-
-/// A hooked call that is only counted, of a thread that does nothing else of ours meanwhile: nearly every call under
-/// `stat`. Cheaper than a [`Guard`], because there is nothing to return to but counting.
-#[derive(Debug)]
-pub struct Counted {
-    thread: *mut Thread,
-}
-
-/// Begins a hooked call if it is of that kind; the others go through [`enter`].
-///
-/// # Safety
-/// As [`enter`].
-#[inline(always)]
-pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
-    let thread = current();
-    if thread.is_null() {
-        return None;
-    }
-    // SAFETY: as in `enter`.
-    unsafe {
-        if (*thread).status.state.load(Ordering::Relaxed) != COUNTING {
-            return None;
-        }
-        (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        (*thread).outer_sp = caller.sp;
-    }
-    Some(Counted { thread })
-}
-
-impl Counted {
-    /// This thread's state.
-    #[inline(always)]
-    pub fn thread(&self) -> *mut Thread {
-        self.thread
-    }
-
-    /// The call is still in progress when this is gone.
-    #[inline(always)]
-    pub(crate) fn go_on(self) {
-        core::mem::forget(self);
-    }
-
-    /// The call that went on.
-    ///
-    /// # Safety
-    /// Behind [`Counted::go_on`], on the same thread.
-    #[inline(always)]
-    pub(crate) unsafe fn gone_on() -> Counted {
-        Counted { thread: current() }
-    }
-}
-
-impl Drop for Counted {
-    #[inline(always)]
-    fn drop(&mut self) {
-        // SAFETY: this thread's state.
-        unsafe { (*self.thread).status.state.store(COUNTING, Ordering::Relaxed) };
-    }
 }
 
 #[inline(always)]

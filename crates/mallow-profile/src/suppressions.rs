@@ -11,13 +11,14 @@ pub use known::{KNOWN_LEAKS, LibraryLeak, known_leaks};
 
 use crate::{Profile, Site, SiteTotals};
 use mallow_base::Frame;
+use std::borrow::Cow;
 use std::fmt;
 
 /// One `leak:` line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suppression {
     /// The text after `leak:`.
-    pub pattern: String,
+    pub pattern: Cow<'static, str>,
     /// Its line, counted from 1.
     pub line: usize,
     /// Whether a name must begin with the first piece.
@@ -25,7 +26,7 @@ pub struct Suppression {
     /// Whether a name must end with the last piece.
     to_end: bool,
     /// The pieces between the asterisks.
-    pieces: Vec<String>,
+    pieces: Vec<Cow<'static, str>>,
     /// The rule that it is of, if it is one of those that are built in.
     pub known: Option<&'static LibraryLeak>,
 }
@@ -87,17 +88,19 @@ impl Suppression {
     }
 
     fn new(pattern: &str, line: usize) -> Suppression {
-        let inner = pattern.strip_prefix('^').unwrap_or(pattern);
-        let from_start = inner.len() < pattern.len();
-        let body = inner.strip_suffix('$').unwrap_or(inner);
-        Suppression {
-            pattern: pattern.to_owned(),
-            line,
-            from_start,
-            to_end: body.len() < inner.len(),
-            pieces: body.split('*').map(str::to_owned).collect(),
-            known: None,
-        }
+        let owned = |text: &str| Cow::Owned(text.to_owned());
+        Suppression::of_pieces(owned(pattern), line, untied(pattern).split('*').map(owned).collect())
+    }
+
+    /// One of a rule, of which nothing has to be copied.
+    fn of_rule(known: &'static LibraryLeak, pattern: &'static str, line: usize) -> Suppression {
+        let pieces = untied(pattern).split('*').map(Cow::Borrowed).collect();
+        Suppression { known: Some(known), ..Suppression::of_pieces(Cow::Borrowed(pattern), line, pieces) }
+    }
+
+    fn of_pieces(pattern: Cow<'static, str>, line: usize, pieces: Vec<Cow<'static, str>>) -> Suppression {
+        let (from_start, to_end) = (pattern.starts_with('^'), without_start(&pattern).ends_with('$'));
+        Suppression { pattern, line, from_start, to_end, pieces, known: None }
     }
 
     /// Returns whether the pattern fits a name or a path. An empty one never fits.
@@ -106,25 +109,34 @@ impl Suppression {
             return false;
         };
         let Some(mut rest) =
-            (if self.from_start { text.strip_prefix(first.as_str()) } else { behind(text, first) })
+            (if self.from_start { text.strip_prefix(&**first) } else { behind(text, first) })
         else {
             return false;
         };
         let Some((last, middle)) = pieces.split_last() else {
-            return !self.to_end
-                || if self.from_start { rest.is_empty() } else { text.ends_with(first.as_str()) };
+            return !self.to_end || if self.from_start { rest.is_empty() } else { text.ends_with(&**first) };
         };
         for piece in middle {
             let Some(next) = behind(rest, piece) else { return false };
             rest = next;
         }
-        if self.to_end { rest.ends_with(last.as_str()) } else { rest.contains(last.as_str()) }
+        if self.to_end { rest.ends_with(&**last) } else { rest.contains(&**last) }
     }
 
     fn fits_frame(&self, frame: &Frame) -> bool {
         let paths = [frame.module.as_deref(), frame.file.as_deref()];
         self.fits(&frame.function) || paths.into_iter().flatten().any(|path| self.fits(path))
     }
+}
+
+fn without_start(pattern: &str) -> &str {
+    pattern.strip_prefix('^').unwrap_or(pattern)
+}
+
+/// A pattern without what ties it to a name's ends.
+fn untied(pattern: &str) -> &str {
+    let inner = without_start(pattern);
+    inner.strip_suffix('$').unwrap_or(inner)
 }
 
 /// Returns the rest after the first occurrence. Matching the first occurrence leaves most text for the following
@@ -163,7 +175,8 @@ fn what_else(line: &str) -> &'static str {
 /// The innermost frame decides which suppression, then the order of the suppressions; those that are built in come after all others. Totals of
 /// processes are not changed.
 pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Vec<SuppressedSite> {
-    if suppressions.is_empty() {
+    let leaks = |site: &Site| site.totals.leaked_bytes > 0 || site.totals.leaked_blocks > 0;
+    if suppressions.is_empty() || !profile.sites.iter().any(leaks) {
         return Vec::new();
     }
     let known = known::of_stacks(profile, suppressions);
@@ -178,10 +191,8 @@ pub fn suppress_leaks(profile: &mut Profile, suppressions: &[Suppression]) -> Ve
     }
     let mut suppressed = Vec::new();
     for index in 0..profile.sites.len() {
-        let Site { stack: Some(stack), totals, .. } = profile.sites[index] else { continue };
-        if totals.leaked_bytes == 0 && totals.leaked_blocks == 0 {
-            continue;
-        }
+        let site = &profile.sites[index];
+        let (Some(stack), true, totals) = (site.stack, leaks(site), site.totals) else { continue };
         let known = || {
             let rule = *known.as_ref()?.get(stack.0 as usize)? as usize;
             let known = suppressions.get(rule)?.known?;

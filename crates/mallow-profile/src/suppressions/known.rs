@@ -12,7 +12,8 @@ use crate::{Location, Profile, StackId};
 pub struct LibraryLeak {
     /// Patterns as behind `leak:`, one of which must fit a frame.
     pub patterns: &'static [&'static str],
-    /// The beginnings of the file names of libraries that allocated: all frames from the allocation up to the frame that fits are of these.
+    /// The beginnings of the file names of libraries that allocated: all frames from the allocation up to the frame that fits are of these, or of
+    /// `innermost`.
     pub libraries: &'static [&'static str],
     /// If not empty, the innermost frame must be of one of these.
     pub innermost: &'static [&'static str],
@@ -72,25 +73,7 @@ const CONSTRUCTED: &[&str] = &[
     "libgpg-error.",
     "libnuma.",
 ];
-const CONSTRUCTING: &[&str] = &[
-    "ld-linux",
-    "libc.so.",
-    "libc-2.",
-    "libstdc++.",
-    "libgcc_s.",
-    "libglib-2.0.",
-    "libgobject-2.0.",
-    "libgio-2.0.",
-    "libcrypto.",
-    "libssl.",
-    "libp11-kit.",
-    "libselinux.",
-    "libnss",
-    "libtasn1.",
-    "libgnutls.",
-    "libgpg-error.",
-    "libnuma.",
-];
+const CONSTRUCTING: &[&str] = &["ld-linux", "libc.so.", "libc-2."];
 
 /// The rules.
 pub const KNOWN_LEAKS: &[LibraryLeak] = &[
@@ -256,21 +239,23 @@ pub const KNOWN_LEAKS: &[LibraryLeak] = &[
 pub fn known_leaks() -> Vec<Suppression> {
     let numbered =
         KNOWN_LEAKS.iter().flat_map(|known| known.patterns.iter().map(move |pattern| (known, pattern)));
-    let one = |(index, (known, pattern)): (usize, (&'static LibraryLeak, &&str))| Suppression {
-        known: Some(known),
-        ..Suppression::new(pattern, index + 1)
-    };
-    numbered.enumerate().map(one).collect()
+    numbered
+        .enumerate()
+        .map(|(index, (known, pattern))| Suppression::of_rule(known, pattern, index + 1))
+        .collect()
 }
 
 /// Returns the index of the suppression by a rule for each stack, if one fits.
 pub(super) fn of_stacks(profile: &Profile, suppressions: &[Suppression]) -> Option<Vec<u32>> {
     let rules: Vec<(u32, &Suppression, &LibraryLeak)> =
         (0..).zip(suppressions).filter_map(|(index, one)| Some((index, one, one.known?))).collect();
+    // The patterns of a rule stand together: whether a place is of its libraries is asked once.
     let fitting = |location: &Location| {
-        rules.iter().find(|(_, one, known)| {
-            is_of(location, known.libraries) && location.frames.iter().any(|frame| one.fits_frame(frame))
-        })
+        let of_libraries = rules
+            .chunk_by(|one, other| std::ptr::eq(one.2, other.2))
+            .filter(|patterns| patterns.first().is_some_and(|(.., known)| known.is_by(location)));
+        let fits = |one: &Suppression| location.frames.iter().any(|frame| one.fits_frame(frame));
+        of_libraries.flatten().find(|(_, one, _)| fits(one))
     };
     let locations: Vec<u32> = profile
         .stacks
@@ -287,7 +272,7 @@ pub(super) fn of_stacks(profile: &Profile, suppressions: &[Suppression]) -> Opti
         let own = locations[node.location.0 as usize];
         let outer = node.parent.map_or(NONE, |parent| stacks[parent.0 as usize]);
         let location = &profile.stacks.locations[node.location.0 as usize];
-        let goes_on = || known(outer).is_some_and(|known| is_of(location, known.libraries));
+        let goes_on = || known(outer).is_some_and(|known| known.is_by(location));
         stacks.push(if own != NONE {
             own
         } else if goes_on() {
@@ -303,6 +288,11 @@ pub(super) fn of_stacks(profile: &Profile, suppressions: &[Suppression]) -> Opti
 pub(super) const NONE: u32 = u32::MAX;
 
 impl LibraryLeak {
+    /// Returns whether a place is of one of the rule's libraries.
+    fn is_by(&self, location: &Location) -> bool {
+        is_of(location, self.libraries) || is_of(location, self.innermost)
+    }
+
     /// Returns whether so many blocks of a stack on which the rule fits are what it says.
     pub(super) fn explains(&self, profile: &Profile, stack: StackId, blocks: u64) -> bool {
         let location = &profile.stacks.locations[profile.stacks.node(stack).location.0 as usize];

@@ -68,9 +68,7 @@ fn parts(known: &LibraryLeak) -> Vec<(&'static str, String)> {
     if !known.innermost.is_empty() {
         parts.push(("innermost", known.innermost.join(" ")));
     }
-    if known.blocks_max < u64::MAX {
-        parts.push(("at most", plural(known.blocks_max, "block")));
-    }
+    parts.push(("at most", plural(known.blocks_max, "block")));
     parts
 }
 

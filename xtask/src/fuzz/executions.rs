@@ -26,8 +26,11 @@ pub(super) struct Part {
 /// Adds the parts of a run to the file in `folder`, and returns the path and what all runs there come to.
 pub(super) fn add(root: &Path, folder: &Path, parts: &[Part]) -> Result<(PathBuf, String), String> {
     let date = run::captured(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
-    let commit =
-        run::captured(Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).current_dir(root))?;
+    let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
+    let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
+    if !git(&["status", "--porcelain", "--", ":/", ":!/bench/record"])?.is_empty() {
+        commit.push_str("+changes");
+    }
     let path = folder.join(FILE);
     let fault = |error: std::io::Error| format!("{} cannot be written: {error}.", path.display());
     let before = std::fs::read_to_string(&path).unwrap_or_default();
@@ -41,7 +44,7 @@ pub(super) fn add(root: &Path, folder: &Path, parts: &[Part]) -> Result<(PathBuf
         let inputs = part.inputs.map_or_else(|| "unknown".to_owned(), |inputs| inputs.to_string());
         let verdict = if part.is_ok { "passed" } else { "FAILED" };
         let Part { target, seconds, .. } = part;
-        let _ = writeln!(lines, "{},{},{target},{seconds},{inputs},{verdict}", date.trim(), commit.trim());
+        let _ = writeln!(lines, "{},{},{target},{seconds},{inputs},{verdict}", date.trim(), commit);
     }
     file.write_all(lines.as_bytes()).map_err(fault)?;
     Ok((path, sum(&(before + &lines))))
@@ -50,19 +53,23 @@ pub(super) fn add(root: &Path, folder: &Path, parts: &[Part]) -> Result<(PathBuf
 /// What the lines come to, in a sentence.
 fn sum(csv: &str) -> String {
     let mut by_target: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut failed = 0;
+    let (mut failed, mut at_least) = (0, "");
     for line in csv.lines().skip(1) {
         let mut columns = line.split(',');
         let (Some(target), Some(inputs)) = (columns.nth(2), columns.nth(1)) else { continue };
         failed += u32::from(columns.next() == Some("FAILED"));
-        *by_target.entry(target).or_default() += inputs.parse().unwrap_or(0);
+        let inputs: Option<u64> = inputs.parse().ok();
+        if inputs.is_none() {
+            at_least = "at least ";
+        }
+        *by_target.entry(target).or_default() += inputs.unwrap_or(0);
     }
     let total: u64 = by_target.values().sum();
     let least = by_target.iter().min_by_key(|(_, inputs)| **inputs);
     let least =
         least.map_or_else(String::new, |(target, inputs)| format!(", the fewest {inputs} by {target}"));
     let failed = if failed == 0 { String::new() } else { format!("; parts of runs that FAILED: {failed}") };
-    format!("{total} inputs in all recorded runs over {} targets{least}{failed}", by_target.len())
+    format!("{at_least}{total} inputs in all recorded runs over {} targets{least}{failed}", by_target.len())
 }
 
 #[cfg(test)]
@@ -80,7 +87,7 @@ mod tests {
             add(root, folder.path(), &[part("dhat", Some(234), true), part("elf", None, false)]).unwrap();
         assert_eq!(
             sum,
-            "1244 inputs in all recorded runs over 2 targets, the fewest 10 by elf; parts of runs that FAILED: 1"
+            "at least 1244 inputs in all recorded runs over 2 targets, the fewest 10 by elf; parts of runs that FAILED: 1"
         );
         let text = std::fs::read_to_string(path).unwrap();
         let lines: Vec<&str> = text.lines().collect();

@@ -113,26 +113,36 @@ fn a_look_up_that_fails_costs_the_names_of_its_module_and_nothing_else() {
     }
 }
 
+/// Sends a signal to a command of mallow's when it waits for a look-up that does not end; returns how it ended, and what it said.
+fn signalled_while_it_waits(workshop: &Workshop, words: &[&str], signal: &str) -> (Exit, String) {
+    let said = workshop.file("said.txt");
+    let mut mallow = run::mallow();
+    mallow.args(words).current_dir(workshop.path()).stderr(std::fs::File::create(&said).unwrap());
+    mallow.env("MALLOW_SYMBOL_CACHE", "").env("MALLOW_SYMBOLS_AT_END", "1");
+    mallow.env("MALLOW_LOOKUP_MISCHIEF", "tell:/app").env("MALLOW_LOOKUP_PATIENCE_MS", PATIENTLY);
+    let line = run::line(&mallow);
+    let mut mallow = mallow.spawn().unwrap();
+    let begun = workshop.file("app.looked-at");
+    while !begun.exists() {
+        assert_eq!(mallow.try_wait().unwrap(), None, "{signal}: it ended without a look-up");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let _ = run::finish(run::command("kill").args([&format!("-{signal}"), &mallow.id().to_string()])).well();
+    let exit = run::wait(&mut mallow, &line);
+    std::fs::remove_dir(begun).unwrap();
+    (exit, std::fs::read_to_string(said).unwrap())
+}
+
 /// Who interrupts when the program has ended does not wait for a look-up that does not end, and keeps everything but names.
 #[test]
 fn an_interrupt_ends_the_wait_for_names() {
     let workshop = Workshop::new("lookups-interrupt");
     build(&workshop);
     for signal in ["INT", "TERM"] {
-        let mut record = run::mallow();
-        record.args(["record", "--force", "-o", "app.mallow", "--", "./app"]).current_dir(workshop.path());
-        record.env("MALLOW_SYMBOL_CACHE", "").env("MALLOW_SYMBOLS_AT_END", "1");
-        record.env("MALLOW_LOOKUP_MISCHIEF", "tell:/app").env("MALLOW_LOOKUP_PATIENCE_MS", PATIENTLY);
-        let line = run::line(&record);
-        let mut record = record.spawn().unwrap();
-        let begun = workshop.file("app.looked-at");
-        while !begun.exists() {
-            assert_eq!(record.try_wait().unwrap(), None, "{signal}: it ended without a look-up");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ =
-            run::finish(run::command("kill").args([&format!("-{signal}"), &record.id().to_string()])).well();
-        assert_eq!(run::wait(&mut record, &line), Exit::Status(130), "{signal}");
+        let words = ["record", "--force", "-o", "app.mallow", "--", "./app"];
+        let (exit, said) = signalled_while_it_waits(&workshop, &words, signal);
+        assert_eq!(exit, Exit::Status(130), "{signal}: {said}");
+        assert!(!said.contains("stripped"), "{signal}: {said}");
         let trace = workshop.file("app.mallow");
         let report: Value = serde_json::from_str(&report_of(&trace, &[]).well().stdout).unwrap();
         assert_eq!(report["totals"]["allocations"], 100, "{signal}: {report:#}");
@@ -141,8 +151,23 @@ fn an_interrupt_ends_the_wait_for_names() {
         let modules = report["names"].as_array().unwrap();
         assert!(modules.iter().all(|module| module["reason"] == reason), "{signal}: {report:#}");
         assert!(!modules.is_empty(), "{signal}: {report:#}");
-        std::fs::remove_dir(begun).unwrap();
     }
+}
+
+/// A gate that is interrupted there has judged nothing, and does not go on to the next test.
+#[test]
+fn an_interrupt_in_the_wait_for_names_ends_a_check() {
+    let workshop = Workshop::new("lookups-interrupted-check");
+    build(&workshop);
+    let test = |name: &str| {
+        format!(
+            "[[test]]\nname = \"{name}\"\ncmd = [\"./app\"]\nmode = \"process\"\nlimit.allocations = 10\n"
+        )
+    };
+    std::fs::write(workshop.file("mallow.toml"), test("one") + &test("two")).unwrap();
+    let (exit, said) = signalled_while_it_waits(&workshop, &["check"], "INT");
+    assert_eq!(exit, Exit::Status(2), "{said}");
+    assert!(said.contains("interrupted"), "{said}");
 }
 
 /// A gate's page says which names are missing, in each of its forms.

@@ -1,6 +1,7 @@
 //! What events tell, as JSON against its schema.
 
 use super::*;
+use crate::report::tests::subject;
 use crate::schema_tests::assert_fits;
 use mallow_profile::ProcessIndex;
 use mallow_samples::events::{MIDDLE, everything, leaks, over_time, profile};
@@ -9,8 +10,7 @@ use mallow_view::chains::Chains;
 use mallow_view::histogram::Histograms;
 use mallow_view::threads::Threads;
 use mallow_view::window::WindowSites;
-use mallow_view::{AppliedSuppressions, Filter, FrameVisibility, Layout, ReportOptions, Subject};
-use std::path::Path;
+use mallow_view::{AppliedSuppressions, Filter, FrameVisibility, Layout, ReportOptions};
 
 fn options(layout: Layout) -> ReportOptions {
     let filter = Filter::default();
@@ -40,14 +40,7 @@ fn json_has_the_published_shape() {
         (EventsJson::of_leaks(&profile, &leaks, 2), 1),
         (EventsJson::default(), 0),
     ] {
-        let subject = Subject {
-            profile: &profile,
-            file: Path::new("app.mallow"),
-            origin: sample::TRACE,
-            suppressions: &applied,
-            leaks: None,
-            part: None,
-        };
+        let subject = subject(&profile, sample::TRACE, &applied);
         let report = ReportJson::of(&subject, &options(Layout::Tables), false, true, &[]);
         let plain = serde_json::to_value(&report).unwrap();
         let document = serde_json::to_value(WithEvents { report, events }).unwrap();

@@ -451,4 +451,4 @@ impl Serialize for NodeJson<'_, '_> {
 
 #[cfg(test)]
 #[path = "report_tests.rs"]
-mod tests;
+pub(crate) mod tests;

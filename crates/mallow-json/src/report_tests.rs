@@ -12,11 +12,19 @@ fn document(profile: &Profile, origin: Origin, view: &ReportOptions) -> Value {
     either(profile, origin, view, false)
 }
 
+/// A whole recording.
+pub(crate) fn subject<'a>(
+    profile: &'a Profile,
+    origin: Origin,
+    suppressions: &'a AppliedSuppressions,
+) -> Subject<'a> {
+    Subject { profile, file: Path::new("app"), origin, suppressions, leaks: None, part: None }
+}
+
 fn either(profile: &Profile, origin: Origin, view: &ReportOptions, compact: bool) -> Value {
     let warnings = ["something is missing".to_owned()];
     let applied = AppliedSuppressions::default();
-    let subject =
-        Subject { profile, file: Path::new("app"), origin, suppressions: &applied, leaks: None, part: None };
+    let subject = subject(profile, origin, &applied);
     serde_json::to_value(ReportJson::of(&subject, view, compact, true, &warnings)).unwrap()
 }
 
@@ -186,14 +194,7 @@ fn suppressed_leaks_are_told_and_totals_stay() {
     let mut applied = AppliedSuppressions::default();
     applied.add("known".into(), false, Suppression::parse("leak:nobody\nleak:^load_field$\n").unwrap());
     applied.take(&mut profile, &mut Vec::new());
-    let subject = Subject {
-        profile: &profile,
-        file: Path::new("app.mallow"),
-        origin: sample::TRACE,
-        suppressions: &applied,
-        leaks: None,
-        part: None,
-    };
+    let subject = subject(&profile, sample::TRACE, &applied);
     let document =
         serde_json::to_value(ReportJson::of(&subject, &view(Layout::Tables), false, true, &[])).unwrap();
     assert_fits(&document, &schema);
@@ -260,14 +261,7 @@ fn what_a_limit_left_out_is_told() {
 fn the_frames_of_all_stacks_are_counted() {
     let profile = sample::leaky_c();
     let applied = AppliedSuppressions::default();
-    let subject = Subject {
-        profile: &profile,
-        file: Path::new("app.mallow"),
-        origin: sample::TRACE,
-        suppressions: &applied,
-        leaks: None,
-        part: None,
-    };
+    let subject = subject(&profile, sample::TRACE, &applied);
     let count =
         |compact| ReportJson::of(&subject, &view(Layout::Tables), compact, true, &[]).frames_written();
     let plain = document(&profile, sample::TRACE, &view(Layout::Tables));

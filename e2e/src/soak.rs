@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+/// Below the folder of the servers that are built: see [`certify`].
+pub const CERTIFICATE: &str = "certificate";
+
 /// Where the servers' sources are.
 #[must_use]
 pub fn sources() -> PathBuf {
@@ -29,6 +32,10 @@ pub struct Mode {
     pub packages: Vec<String>,
     /// What is asked for.
     pub path: String,
+    /// Whether it speaks TLS: see [`certify`].
+    pub tls: bool,
+    /// Of `mallow soak`, beside what is asked for and how often.
+    pub options: Vec<String>,
     /// How often in each iteration.
     pub requests: u64,
     /// The verdicts that are right.
@@ -128,6 +135,21 @@ pub fn install(target: &Path, packages: &BTreeSet<&String>) {
     let _ = run::finish(pip.args(["install", "--quiet"]).args(packages)).well();
 }
 
+/// Writes a certificate for `localhost` that signs itself: `cert.pem`, its `key.pem`, and both as `both.pem`.
+///
+/// # Panics
+/// When openssl does not make it.
+pub fn certify(folder: &Path) {
+    fs::create_dir_all(folder).expect("the folder of a certificate can be made");
+    let (cert, key) = (folder.join("cert.pem"), folder.join("key.pem"));
+    let mut openssl = run::command("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+    openssl.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]);
+    let _ = run::finish(openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert)).well();
+    let both = [cert, key].map(|file| fs::read(file).expect("openssl wrote it")).concat();
+    fs::write(folder.join("both.pem"), both).expect("the folder takes both");
+}
+
 /// A server and mode of all; the compiled ones are built once, below the tests' own folder.
 ///
 /// # Panics
@@ -165,6 +187,7 @@ impl Mode {
                 .replace("{go}", &target.join("go").to_string_lossy())
                 .replace("{venv}", &target.join("venv").to_string_lossy())
                 .replace("{java}", &target.join("java").to_string_lossy())
+                .replace("{certificate}", &target.join(CERTIFICATE).to_string_lossy())
                 .replace("{soak}", &sources().to_string_lossy())
         };
         let words =
@@ -176,6 +199,8 @@ impl Mode {
             command: words(&server["command"]),
             packages: words(&server["packages"]),
             path: server["path"].as_str().unwrap_or("/").to_owned(),
+            tls: server["tls"].as_bool().unwrap_or_default(),
+            options: words(&server["options"]),
             requests: server["requests"].as_u64().unwrap_or(1000),
             verdicts: words(&mode["verdicts"]),
             findings: words(&mode["findings"]),
@@ -191,9 +216,10 @@ impl Mode {
     pub fn soak(&self, more: &[&str]) -> Finished {
         let port = free_port();
         let mut mallow = run::mallow();
-        mallow.args(["soak", "--json", "--url"]).arg(format!("http://127.0.0.1:{port}{}", self.path));
+        let origin = if self.tls { "https://localhost" } else { "http://127.0.0.1" };
+        mallow.args(["soak", "--json", "--url"]).arg(format!("{origin}:{port}{}", self.path));
         let command = self.command.iter().map(|word| word.replace("{port}", &port.to_string()));
-        mallow.args(more).arg("--").args(command).env("PORT", port.to_string());
+        mallow.args(&self.options).args(more).arg("--").args(command).env("PORT", port.to_string());
         run::finish(&mut mallow)
     }
 

@@ -1,21 +1,15 @@
 //! `mallow soak` of servers with TLS: nginx, Python and Node, whose TLS is OpenSSL's.
 
-use e2e::soak::{Mode, expected, free_port};
+use e2e::soak::{Mode, certify, expected, free_port};
 use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Creates a folder with `cert.pem`, which is self-signed and for `localhost`, its `key.pem`, and both as `both.pem`.
+/// A folder with a certificate.
 fn with_certificate(name: &str) -> Workshop {
     let workshop = Workshop::new(name);
-    let (cert, key) = (workshop.file("cert.pem"), workshop.file("key.pem"));
-    let mut openssl = run::command("openssl");
-    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
-    openssl.args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]);
-    let _ = run::finish(openssl.arg("-keyout").arg(&key).arg("-out").arg(&cert)).well();
-    let both = [fs::read(&cert).unwrap(), fs::read(&key).unwrap()].concat();
-    fs::write(workshop.file("both.pem"), both).unwrap();
+    certify(workshop.path());
     workshop
 }
 

@@ -253,7 +253,7 @@ impl<'a> Bench<'a> {
                     session.stop = Stop::Time;
                     return Ok(());
                 }
-                let wanted = self.wanted(&looks, session, done);
+                let wanted = self.wanted(&looks, session, index, done);
                 let elapsed = started.elapsed();
                 observer.before_run(&Progress {
                     session,
@@ -289,11 +289,19 @@ impl<'a> Bench<'a> {
         }
     }
 
-    fn wanted(&self, looks: &Evaluations, session: &Session, done: usize) -> usize {
+    fn wanted(&self, looks: &Evaluations, session: &Session, index: usize, done: usize) -> usize {
         match self.plan.runs {
-            Runs::Adaptive { min, max, .. } if self.is_alone() => alone(session, done, min, max),
+            Runs::Adaptive { min, max, .. } if self.is_alone() => {
+                alone(&session.commands[index].runs, self.taken_off_ns(index), min, max)
+            }
             _ => looks.at().iter().copied().find(|at| *at > done).unwrap_or(looks.last()),
         }
+    }
+
+    /// What the shell took of each of a command's runs, and is not in them.
+    fn taken_off_ns(&self, index: usize) -> u64 {
+        let cost = self.shell.as_ref().filter(|_| self.programs[index].in_shell);
+        cost.map_or(0, |cost| cost.wall_ns)
     }
 
     /// Returns whether nothing is compared while it runs.
@@ -311,9 +319,8 @@ impl<'a> Bench<'a> {
         match self.plan.runs {
             Runs::Fixed(runs) => (done >= runs).then_some(Stop::Done),
             Runs::Adaptive { min, max, .. } if self.is_alone() => {
-                let of =
-                    Session { commands: vec![session.commands[commands[0]].clone()], ..Session::default() };
-                (done >= alone(&of, done, min, max)).then_some(Stop::Done)
+                let runs = &session.commands[commands[0]].runs;
+                (done >= alone(runs, self.taken_off_ns(commands[0]), min, max)).then_some(Stop::Done)
             }
             Runs::Adaptive { .. } => {
                 if !looks.at().contains(&done) {
@@ -435,11 +442,11 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// How many runs a command alone has: those of three seconds, within what was asked for.
-fn alone(session: &Session, done: usize, min: Option<usize>, max: Option<usize>) -> usize {
-    let runs = session.commands.iter().flat_map(|command| &command.runs);
-    let total: u64 = runs.map(|run| run.wall_ns).sum();
-    let mean = total.checked_div(done as u64).unwrap_or(0).max(1);
+/// How many runs a command alone has: those of three seconds, within what was asked for. What a shell took of each run is part of the time: a command
+/// that takes none beside it would never have run for three seconds.
+fn alone(runs: &[Run], taken_off_ns: u64, min: Option<usize>, max: Option<usize>) -> usize {
+    let total: u64 = runs.iter().map(|run| run.wall_ns + taken_off_ns).sum();
+    let mean = total.checked_div(runs.len() as u64).unwrap_or(0).max(1);
     let of_time = (ALONE.as_nanos() as u64 / mean) as usize;
     of_time.max(min.unwrap_or(RUNS_MIN)).min(max.unwrap_or(usize::MAX)).max(1)
 }
@@ -496,14 +503,11 @@ mod tests {
 
     #[test]
     fn a_command_alone_runs_three_seconds_or_ten_times() {
-        let session = |wall_ns| {
-            let command =
-                BenchCommand { runs: vec![Run { wall_ns, ..Run::default() }], ..BenchCommand::default() };
-            Session { commands: vec![command], ..Session::default() }
-        };
-        assert_eq!(alone(&session(100_000_000), 1, None, None), 30);
-        assert_eq!(alone(&session(1_000_000_000), 1, None, None), 10);
-        assert_eq!(alone(&session(1_000_000_000), 1, Some(2), None), 3);
-        assert_eq!(alone(&session(1_000_000), 1, None, Some(50)), 50);
+        let run = |wall_ns| [Run { wall_ns, ..Run::default() }];
+        assert_eq!(alone(&run(100_000_000), 0, None, None), 30);
+        assert_eq!(alone(&run(1_000_000_000), 0, None, None), 10);
+        assert_eq!(alone(&run(1_000_000_000), 0, Some(2), None), 3);
+        assert_eq!(alone(&run(1_000_000), 0, None, Some(50)), 50);
+        assert_eq!(alone(&run(0), 3_000_000, None, None), 1000, "the shell's time passes, too");
     }
 }

@@ -114,7 +114,9 @@ fn observed(program: &Program, session: &Session, path: &Path) -> Differences {
     let bare = session.bare();
     let mut differences = Vec::new();
 
-    let recorded = session.record();
+    let flags = stated["flags"].as_array().map_or(&[][..], Vec::as_slice);
+    let flags: Vec<&str> = flags.iter().filter_map(Value::as_str).collect();
+    let recorded = session.record_with(&flags);
     of_run("record", &recorded, &bare, stated, &mut differences);
     let repeat = format!("repeat with: {}", recorded.line);
     if recorded.exit == Exit::Status(2) && bare.exit != Exit::Status(2) {
@@ -129,9 +131,18 @@ fn observed(program: &Program, session: &Session, path: &Path) -> Differences {
     let sites = stated["sites"].as_array().map_or(&[][..], Vec::as_slice);
     differences.extend(expected::of_sites(&report, sites, own));
 
+    let mut without_flags = stated.clone();
+    if !flags.is_empty() {
+        without_flags["processes"] = stated["without_flags"].clone();
+        of_run("record without flags", &session.record(), &bare, stated, &mut differences);
+        let processes = self::processes(&without_flags, &recorded);
+        let found = expected::of_processes(&session.report(&[]), &processes, program, path);
+        differences.extend(found.into_iter().map(|difference| format!("without flags: {difference}")));
+    }
+
     let (counted, stat) = session.stat();
     of_run("stat", &counted, &bare, stated, &mut differences);
-    let processes = self::processes(stated, &counted);
+    let processes = self::processes(&without_flags, &counted);
     let in_stat = expected::of_processes(&stat["runs"][0], &processes, program, path);
     differences.extend(in_stat.into_iter().map(|difference| format!("stat: {difference}")));
     if !differences.is_empty() {

@@ -76,9 +76,17 @@ impl Session {
     #[must_use]
     #[track_caller]
     pub fn record(&self) -> Finished {
+        self.record_with(&[])
+    }
+
+    /// The same with further flags.
+    #[must_use]
+    #[track_caller]
+    pub fn record_with(&self, flags: &[&str]) -> Finished {
         let trace = self.trace();
-        let arguments =
-            [OsStr::new("record"), "-o".as_ref(), trace.as_os_str(), "--force".as_ref(), "--".as_ref()];
+        let mut arguments = vec![OsStr::new("record"), "-o".as_ref(), trace.as_os_str(), "--force".as_ref()];
+        arguments.extend(flags.iter().map(OsStr::new));
+        arguments.push("--".as_ref());
         self.under(run::mallow(), &arguments)
     }
 

@@ -52,6 +52,7 @@ mod linked_libraries;
 mod linked_programs;
 mod lookups;
 mod many;
+mod mappings;
 mod namespaces;
 mod no_arguments;
 mod not_recorded;

@@ -30,6 +30,7 @@ hazard!(library_cycles);
 hazard!(longjmp_out);
 hazard!(malloc_in_signal);
 hazard!(many_stacks);
+hazard!(mappings);
 hazard!(misaligned_stack);
 hazard!(odd_frame_pointer);
 hazard!(overaligned_frames);

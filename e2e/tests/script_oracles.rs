@@ -15,7 +15,7 @@ const PYTHON: &str = "/usr/bin/python3";
 const SIZE_OF_A_DIGIT: u64 = 4;
 
 /// Count and bytes by line.
-type Lines = BTreeMap<u64, (u64, u64)>;
+pub(crate) type Lines = BTreeMap<u64, (u64, u64)>;
 
 fn judged_by(workshop: &Workshop, more: &[&str]) -> Session {
     let path = script("judged.py");
@@ -23,7 +23,7 @@ fn judged_by(workshop: &Workshop, more: &[&str]) -> Session {
 }
 
 /// Parses the output of such a tool.
-fn judged(text: &str) -> Lines {
+pub(crate) fn judged(text: &str) -> Lines {
     let of_line = |line: &str| {
         let mut numbers = line.split(' ').map(|word| word.parse().unwrap());
         let mut next = || numbers.next().unwrap();
@@ -149,7 +149,7 @@ fn who_has_no_objects_to_record_is_told() {
 }
 
 /// Returns memray's wheel, with stubs for the packages that it uses for output and for type descriptions.
-fn memray(workshop: &Workshop) -> PathBuf {
+pub(crate) fn memray(workshop: &Workshop) -> PathBuf {
     let pinned: Value = serde_json::from_str(include_str!("memray/pinned.json")).unwrap();
     let judges = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("judges");
     let memray = judges.join(format!("memray-{}", pinned["version"].as_str().unwrap()));

@@ -32,6 +32,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     for (is_wanted, name) in [
         (record.no_runtime_flags, mallow_collect::NO_RUNTIME_FLAGS),
         (record.python_objects, mallow_collect::PYTHON_OBJECTS),
+        (record.mappings, mallow_collect::MAPPINGS),
     ] {
         environment.extend(is_wanted.then(|| (name.into(), "1".into())));
     }

@@ -57,6 +57,7 @@ pub(crate) struct Record {
     pub(crate) summary_only: bool,
     pub(crate) delay: Duration,
     pub(crate) python_objects: bool,
+    pub(crate) mappings: bool,
     pub(crate) no_runtime_flags: bool,
     pub(crate) command_lines: CommandLines,
 }
@@ -156,6 +157,7 @@ impl From<LowRecord> for Record {
             summary_only: low.summary_only,
             delay: low.delay.unwrap_or_default(),
             python_objects: low.python_objects,
+            mappings: low.mappings,
             no_runtime_flags: low.no_runtime_flags,
             command_lines: low.arguments.command_lines(),
         }

@@ -24,6 +24,7 @@ fn a_command_keeps_its_own_flags() {
         summary_only: false,
         delay: Duration::ZERO,
         python_objects: false,
+        mappings: false,
         no_runtime_flags: false,
         command_lines: CommandLines::Whole,
     };

@@ -10,7 +10,7 @@ use crate::channels::ChannelReader;
 use crate::clock::Clock;
 use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
-use crate::pairing::Pairing;
+use crate::pairing::{MappingEvent, Pairing};
 use crate::stacks::StackNumbers;
 use mallow_profile::{RegionMetrics, StackId, ThreadIndex};
 use mallow_wire::event::{self, Kind, Mark};
@@ -297,9 +297,23 @@ impl Pass<'_> {
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),
             Kind::Mark | Kind::Text | Kind::Opened => self.apply_mark(event, stack),
+            Kind::Mapping => self.apply_mapping(event),
             // Passed over where they were read.
             Kind::Skip | Kind::Time => {}
         }
+    }
+
+    #[cold]
+    fn apply_mapping(&mut self, event: &Event) {
+        let Event { thread, time_us, .. } = *event;
+        let address = event::address_of(event.word0);
+        let size = event::size_of(event.word0, event.word1);
+        let has_stack = event::Mapping::of(address).is_some_and(event::Mapping::has_stack);
+        let stack = match has_stack {
+            true => self.stacks.number(event::node_of(event.word1), self.mapping),
+            false => mallow_profile::Aggregator::NO_STACK,
+        };
+        self.pairing.mapping(MappingEvent { address, size, stack, thread, time_us });
     }
 
     #[cold]

@@ -38,6 +38,9 @@ mod live_session;
 mod live_stacks;
 mod looked_at;
 mod made_code;
+mod mapped;
+#[cfg(test)]
+mod mapped_tests;
 mod mapping;
 mod marks;
 #[cfg(test)]
@@ -86,7 +89,8 @@ pub use live_heap::{AllocatorAccount, EndedProcesses, LiveHeap, LiveProcess, Ord
 pub use live_session::{Ending, LiveSession};
 pub use live_stacks::LiveStacks;
 pub use mallow_wire::shared::{
-    PYTHON_OBJECTS_VARIABLE as PYTHON_OBJECTS, RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS,
+    MAPPINGS_VARIABLE as MAPPINGS, PYTHON_OBJECTS_VARIABLE as PYTHON_OBJECTS,
+    RUNTIMES_VARIABLE as NO_RUNTIME_FLAGS,
 };
 pub use marks::{Counted, Scope, SettleTimeout};
 pub use output::Output;

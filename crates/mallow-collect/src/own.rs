@@ -109,7 +109,7 @@ fn collect<S: Sink + Send>(
 ) -> Result<Profile, CollectError> {
     let OwnOptions { memory, queries, begun, look_ahead, .. } = options;
     let command: Vec<OsString> = std::env::args_os().collect();
-    let about = recording_of(&command, CommandLines::Whole, Duration::ZERO);
+    let about = recording_of(&command, CommandLines::Whole, Duration::ZERO, false);
     let put: &mut dyn Sink = &mut sink;
     put.put_whole(&about)?;
     put.flush()?;

@@ -12,10 +12,14 @@
 //! Either way each free meets its own block, and what never resolves is counted as a free without allocation,
 //! or as a block that went unseen.
 
+mod mappings;
+
 use crate::live::LiveBlocks;
+use crate::mapped::MappedRanges;
 use crate::scopes::Scopes;
 use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
+pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
 
 /// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
@@ -39,6 +43,10 @@ pub(crate) struct Pairing {
     pending_frees: FxHashMap<u64, PendingFree>,
     /// Blocks that another one took the place of, and when.
     displaced: FxHashMap<u64, (BlockId, u64)>,
+    /// What the program has mapped itself.
+    mapped: MappedRanges,
+    /// Per thread, the calls that may take mappings away and have begun, a handler's upon the one that it interrupted.
+    unmapping: Vec<Vec<mappings::Begun>>,
 }
 
 /// A free that was seen before its allocation.
@@ -93,6 +101,8 @@ impl Pairing {
             reallocating: Vec::new(),
             pending_frees: FxHashMap::default(),
             displaced: FxHashMap::default(),
+            mapped: MappedRanges::default(),
+            unmapping: Vec::new(),
         }
     }
 
@@ -107,7 +117,8 @@ impl Pairing {
         let threads = self.reallocating.len() * size_of::<Vec<Reallocating>>();
         let regions = self.regions.as_ref().map_or(0, |regions| regions.held_bytes());
         let counts = self.scopes.as_ref().map_or(0, |scopes| scopes.counts.held_bytes());
-        let blocks = self.live.held_bytes() + self.fold.held_bytes() - self.fold.kept_bytes();
+        let blocks = self.live.held_bytes() + self.mapped.held_bytes() + self.fold.held_bytes()
+            - self.fold.kept_bytes();
         blocks + regions + counts + (waiting * WAITING_BYTES + threads) as u64
     }
 
@@ -324,34 +335,54 @@ impl Pairing {
         time_us: u64,
     ) {
         let time_us = self.advance(time_us);
-        let mut before = None;
         let block = match self.begun(thread) {
-            Reallocating::Block(_, old) => {
-                before = Some(old);
-                if let Some(regions) = &mut self.regions {
-                    regions.gone(old, self.fold.is_latest(thread, old));
-                }
-                let block = self.fold.realloc(thread, old, stack, size, time_us);
-                if let Some(events) = &mut self.events {
-                    events.realloc(thread.0, old.0, block.0, stack.0, size, time_us);
-                }
-                block
-            }
+            Reallocating::Block(_, old) => self.moved(thread, old, stack, size, time_us),
             Reallocating::Unknown(_) | Reallocating::Nothing => {
                 let block = self.fold.realloc_unmatched(thread, stack, size, time_us);
                 if let Some(events) = &mut self.events {
                     events.realloc_unmatched(thread.0, block.0, stack.0, size, time_us);
                 }
+                self.moved_to(thread, None, (block, stack, size), time_us);
                 block
             }
         };
+        self.place(thread, address, block);
+    }
+
+    /// A live block becomes one of another size.
+    fn moved(
+        &mut self,
+        thread: ThreadIndex,
+        old: BlockId,
+        stack: StackId,
+        size: u64,
+        time_us: u64,
+    ) -> BlockId {
+        if let Some(regions) = &mut self.regions {
+            regions.gone(old, self.fold.is_latest(thread, old));
+        }
+        let block = self.fold.realloc(thread, old, stack, size, time_us);
+        if let Some(events) = &mut self.events {
+            events.realloc(thread.0, old.0, block.0, stack.0, size, time_us);
+        }
+        self.moved_to(thread, Some(old), (block, stack, size), time_us);
+        block
+    }
+
+    /// Tells the regions and the counts of threads of it.
+    fn moved_to(
+        &mut self,
+        thread: ThreadIndex,
+        before: Option<BlockId>,
+        (block, stack, size): (BlockId, StackId, u64),
+        time_us: u64,
+    ) {
         if let Some(regions) = &mut self.regions {
             regions.born(block, stack, size, true);
         }
         if let Some(scopes) = &mut self.scopes {
             scopes.moved(thread, before, (block, stack, size), time_us);
         }
-        self.place(thread, address, block);
     }
 
     pub(crate) fn realloc_freed(&mut self, thread: ThreadIndex, time_us: u64) {

@@ -21,6 +21,7 @@ use crate::trace_file::TraceFile;
 use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Nameless, Profile};
+use mallow_wire::shared::MAPPINGS_VARIABLE;
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -125,7 +126,8 @@ impl Recorder<'_> {
         let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start_in(options.delay);
         let begins_ns = now_ns().saturating_add(u64::try_from(options.delay.as_nanos()).unwrap_or(u64::MAX));
-        let about = recording_of(&options.command, options.command_lines, options.delay);
+        let has_mappings = options.spawn.environment.iter().any(|(name, _)| name == MAPPINGS_VARIABLE);
+        let about = recording_of(&options.command, options.command_lines, options.delay, has_mappings);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;
         sink.flush()?;

@@ -23,6 +23,8 @@ const LEAF: &[Rule] = &[
         Is("malloc"), Is("calloc"), Is("realloc"), Is("reallocarray"), Is("posix_memalign"), Is("memalign"),
         Is("aligned_alloc"), Is("valloc"), Is("pvalloc"), Starts("__libc_malloc"), Starts("__libc_calloc"),
         Starts("__libc_realloc"),
+        // Mappings, as `record --mappings` has them.
+        Is("mmap"), Is("mmap_file"), Is("mremap"),
         // GNU's, which end the program instead of failing.
         Is("xmalloc"), Is("xcalloc"), Is("xrealloc"),
     ] },

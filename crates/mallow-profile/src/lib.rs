@@ -38,7 +38,7 @@ pub use mallow_stacks::{
 };
 pub use mapped::MappedMemory;
 pub use measure::Measure;
-pub use metrics::{Availability, COUNTING_VERSION, SiteTotals, Totals};
+pub use metrics::{Availability, COUNTING_VERSION, COUNTING_VERSION_MAPPINGS, SiteTotals, Totals};
 pub use model::{
     Exit, Imported, LiveSample, MappedCode, Nameless, Process, Profile, Recording, Sample, Site, Thread,
     TimeUnit,

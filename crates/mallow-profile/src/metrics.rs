@@ -4,6 +4,8 @@ use mallow_base::add_fields;
 
 /// The version of the counting rules (the guide's page on counting states them). Traces and baselines carry it.
 pub const COUNTING_VERSION: u32 = 2;
+/// The version of a trace in which what programs map themselves is counted too.
+pub const COUNTING_VERSION_MAPPINGS: u32 = 3;
 
 /// The metrics of a process or of a whole recording. The counting rules define each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@
 //!
 //! When a record was written says the [`Kind::Time`] before it, at once or further back: see [`crate::shared::Order`].
 
-use crate::shared::NODE_ROOT;
+use crate::shared::{NODE_ROOT, PAGE_BYTES};
 
 /// The kind of a record. The numbers are part of the layout.
 #[repr(u8)]
@@ -52,6 +52,71 @@ pub enum Kind {
     /// The time of the next record, and of those after it without a time of their own. One word: the time stamp
     /// counter in place of address and size.
     Time = 12,
+    /// Memory was mapped or unmapped by the program itself: see [`Mapping`]. Two words: pages begin at multiples of 4,096, so the low
+    /// twelve bits of the address say what happened.
+    Mapping = 13,
+}
+
+/// The meaning of a [`Kind::Mapping`]. The numbers are part of the layout.
+///
+/// `munmap` and `mremap` write two of them, as `realloc` does: one before the call, because another thread may get the addresses
+/// before it returns, and one behind it.
+#[repr(u16)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mapping {
+    /// Memory was mapped, in place of all that was there. With the caller's stack.
+    Mapped = 1,
+    /// Addresses were reserved (`PROT_NONE`), in place of all that was there.
+    Reserved = 2,
+    /// What is mapped in this range is about to be unmapped or moved. [`Mapping::Unmapped`], [`Mapping::Remapped`], [`Mapping::Kept`] or
+    /// [`Mapping::RemapFailed`] follows from the same thread, unless the call was left by a jump.
+    Leaving = 3,
+    /// `mremap` is about to make another mapping of what is mapped in this range, and leaves that in place. Followed as above.
+    Staying = 4,
+    /// ... and it was unmapped.
+    Unmapped = 5,
+    /// ... and `mremap` returned this range. With the caller's stack.
+    Remapped = 6,
+    /// ... and `munmap` failed: all is where it was.
+    Kept = 7,
+    /// ... and `mremap` failed: all is where it was. With the requested size and the caller's stack.
+    RemapFailed = 8,
+}
+
+/// In the low bits of the address of [`Mapping::Leaving`] and [`Mapping::Staying`]: a signal handler called it during another call of the
+/// same thread.
+pub const MAPPING_NESTED: u64 = 0x800;
+
+impl Mapping {
+    /// What happened, by the address of a [`Kind::Mapping`]; none when the ring is damaged.
+    pub const fn of(address: u64) -> Option<Mapping> {
+        Some(match address & 0xf {
+            1 => Mapping::Mapped,
+            2 => Mapping::Reserved,
+            3 => Mapping::Leaving,
+            4 => Mapping::Staying,
+            5 => Mapping::Unmapped,
+            6 => Mapping::Remapped,
+            7 => Mapping::Kept,
+            8 => Mapping::RemapFailed,
+            _ => return None,
+        })
+    }
+
+    /// Returns whether its second word holds a stack node.
+    pub const fn has_stack(self) -> bool {
+        matches!(self, Mapping::Mapped | Mapping::Remapped | Mapping::RemapFailed)
+    }
+
+    /// The page of the address of a [`Kind::Mapping`].
+    pub const fn page_of(address: u64) -> u64 {
+        address & !(PAGE_BYTES as u64 - 1)
+    }
+
+    /// Returns the size of whole pages that a size takes, as the kernel rounds it up.
+    pub const fn paged(size: u64) -> u64 {
+        size.saturating_add(PAGE_BYTES as u64 - 1) & !(PAGE_BYTES as u64 - 1)
+    }
 }
 
 /// The meaning of a [`Kind::Mark`]. The numbers are part of the layout.
@@ -118,14 +183,15 @@ impl Kind {
             | Kind::Failed
             | Kind::Mark
             | Kind::Text
-            | Kind::Opened => 2,
+            | Kind::Opened
+            | Kind::Mapping => 2,
         }
     }
 
-    /// Returns whether its second word holds a stack node.
+    /// Returns whether its second word holds a stack node; of a [`Kind::Mapping`], [`Mapping::has_stack`] says so.
     #[inline(always)]
     pub const fn has_stack(self) -> bool {
-        self.words() == 2 && !matches!(self, Kind::Mark | Kind::Text)
+        self.words() == 2 && !matches!(self, Kind::Mark | Kind::Text | Kind::Mapping)
     }
 
     /// The kind in the low bits of a record's first word; none when the ring is damaged.
@@ -144,6 +210,7 @@ impl Kind {
             10 => Kind::Opened,
             11 => Kind::Skip,
             12 => Kind::Time,
+            13 => Kind::Mapping,
             _ => return None,
         })
     }
@@ -261,11 +328,24 @@ mod tests {
         for number in 0..16u64 {
             match Kind::of(number) {
                 Some(kind) => assert_eq!(word0(kind, 99, 99) & 0xf, number),
-                None => assert!(number == 0 || number > 12),
+                None => assert!(number == 0 || number > 13),
             }
         }
         let word = time_word((1 << 60) - 1);
         assert_eq!((Kind::of(word), tsc_of(word)), (Some(Kind::Time), (1 << 60) - 1));
+    }
+
+    #[test]
+    fn what_happened_to_a_mapping_stands_in_the_bits_below_its_page() {
+        for number in 0..16u64 {
+            let page = 0x7fff_ffff_f000;
+            let word = word0(Kind::Mapping, page | MAPPING_NESTED | number, 0x2345);
+            assert_eq!(Mapping::page_of(address_of(word)), page);
+            match Mapping::of(address_of(word)) {
+                Some(what) => assert_eq!(what as u64, number),
+                None => assert!(number == 0 || number > 8),
+            }
+        }
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 17;
+pub const SHARED_VERSION: u32 = 18;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -270,7 +270,7 @@ pub struct Header {
     /// Those of these that differed.
     pub verify_judge_mismatches: AtomicU64,
     /// What is wanted beside the heap: [`FEATURE_MARKS`], [`FEATURE_DESCRIPTORS`], [`FEATURE_HELPER_THREAD`],
-    /// [`FEATURE_RUNTIMES`], [`FEATURE_PYTHON_OBJECTS`].
+    /// [`FEATURE_RUNTIMES`], [`FEATURE_PYTHON_OBJECTS`], [`FEATURE_MAPPINGS`].
     pub features: u32,
     /// 1 when the process was forked from one that had shared memory of its own, 0 when it began with `exec`.
     pub is_forked: u32,

@@ -15,6 +15,8 @@ pub const FEATURE_HELPER_THREAD: u32 = 4;
 pub const FEATURE_RUNTIMES: u32 = 8;
 /// In the header's `features`: what Python's own allocator hands out is wanted.
 pub const FEATURE_PYTHON_OBJECTS: u32 = 16;
+/// In the header's `features`: what the program maps itself is wanted.
+pub const FEATURE_MAPPINGS: u32 = 32;
 
 /// The environment variable that carries the mode and options to the recorder: `record`, `stat`, `check`, which
 /// is `record` with marks and descriptors, or `soak`, which is `record` with a helper thread.
@@ -25,6 +27,9 @@ pub const RUNTIMES_VARIABLE: &str = "MALLOW_NO_RUNTIME_FLAGS";
 
 /// With this environment variable what Python's own allocator hands out is recorded.
 pub const PYTHON_OBJECTS_VARIABLE: &str = "MALLOW_PYTHON_OBJECTS";
+
+/// With this environment variable what the program maps itself (`mmap`) is recorded.
+pub const MAPPINGS_VARIABLE: &str = "MALLOW_MAPPINGS";
 
 /// With this environment variable recording begins at that time of the monotonic clock, in nanoseconds.
 pub const BEGIN_VARIABLE: &str = "MALLOW_BEGIN_NS";

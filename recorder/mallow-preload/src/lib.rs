@@ -21,6 +21,7 @@ pub mod exits;
 mod helper_thread;
 mod interposed;
 mod linked;
+pub mod mappings;
 pub mod marks;
 pub mod own_allocators;
 mod python;
@@ -54,5 +55,6 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::script::note_loaded();
     mallow_recorder::bootstrap::start();
+    mappings::install();
     python::install();
 }

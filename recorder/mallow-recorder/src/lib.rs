@@ -56,6 +56,7 @@
 //! | [`shadow`] | sizes of live blocks, for counting without a collector |
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call records |
+//! | [`mappings`] | what the program maps itself |
 //! | [`outside`] | how code in the program finds the preloaded library |
 //! | [`watchers`] | who observes a program that has the recorder linked in |
 //! | [`runtimes`] | asks runtimes to write symbols of JIT-compiled code |
@@ -78,6 +79,7 @@ pub mod found;
 pub mod from_scratch;
 pub mod loads;
 mod log_room;
+pub mod mappings;
 pub mod marks;
 pub mod memo;
 pub mod modules;

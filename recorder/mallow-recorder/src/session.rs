@@ -40,6 +40,8 @@ impl Session {
         let features = if is_counted { features } else { features | FEATURE_RUNTIMES };
         let is_python = mode == MODE_RECORD && variable(PYTHON_OBJECTS_VARIABLE).is_some();
         let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
+        let has_mappings = mode == MODE_RECORD && variable(MAPPINGS_VARIABLE).is_some();
+        let features = if has_mappings { features | FEATURE_MAPPINGS } else { features };
         let begins_ns = variable(BEGIN_VARIABLE).and_then(decimal).unwrap_or(0);
         let mut session = Session { name, path, token: [0; 16], mode, features, begins_ns };
         if token.len() != 32 {

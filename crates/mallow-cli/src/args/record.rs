@@ -26,6 +26,9 @@ pub(crate) struct LowRecord {
     /// Record the allocations of Python's own allocator: every object, with its line
     #[arg(long)]
     pub(crate) python_objects: bool,
+    /// Record what programs map themselves (mmap, mremap) as allocations too, reservations without access left out
+    #[arg(long)]
+    pub(crate) mappings: bool,
     /// Do not ask Node and the JVM to write maps of their generated code
     #[arg(long)]
     pub(crate) no_runtime_flags: bool,

@@ -36,7 +36,7 @@ pub(crate) enum Released {
     /// Nothing of it is left.
     Whole(BlockId),
     /// So many bytes are left, and are the block of this number from now on.
-    Cut { block: BlockId, stack: StackId, bytes_left: u64, mapping: MappingNumber },
+    Part { block: BlockId, stack: StackId, bytes_left: u64, mapping: MappingNumber },
 }
 
 /// The mappings of one process.
@@ -122,7 +122,7 @@ impl MappedRanges {
             self.blocks.remove(&mapping);
             return Some(Released::Whole(block));
         }
-        Some(Released::Cut { block, stack, bytes_left, mapping })
+        Some(Released::Part { block, stack, bytes_left, mapping })
     }
 
     /// What is left of a mapping is this block from now on.

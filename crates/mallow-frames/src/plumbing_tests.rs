@@ -14,7 +14,17 @@ fn language_of(function: &str, language: &str) {
 
 #[test]
 fn c_allocators_are_plumbing() {
-    for name in ["malloc", "calloc", "realloc", "aligned_alloc", "xmalloc", "__libc_malloc", "mmap", "mmap_file", "mremap"] {
+    for name in [
+        "malloc",
+        "calloc",
+        "realloc",
+        "aligned_alloc",
+        "xmalloc",
+        "__libc_malloc",
+        "mmap",
+        "mmap_file",
+        "mremap",
+    ] {
         language_of(name, "C");
     }
     language_of("g_malloc0_n", "GLib");

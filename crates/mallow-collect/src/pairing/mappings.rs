@@ -112,7 +112,7 @@ impl Pairing {
         for one in released {
             match one {
                 Released::Whole(block) => self.free_block(thread, block, time_us),
-                Released::Cut { block, stack, bytes_left, mapping } => {
+                Released::Part { block, stack, bytes_left, mapping } => {
                     let left = self.moved(thread, block, stack, bytes_left, time_us);
                     self.mapped.set_block(mapping, left);
                 }

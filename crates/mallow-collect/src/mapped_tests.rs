@@ -20,7 +20,7 @@ type Record = (u32, Mapping, u64, u64);
 fn summed(records: &[Record]) -> [Summary; 2] {
     let mut pairing = Pairing::new(true);
     for (time_us, (thread, what, page, size)) in (1..).zip(records.iter().copied()) {
-        let (thread, address) = (ThreadIndex(thread), page * PAGE | what as u64);
+        let (thread, address) = (ThreadIndex(thread), page * PAGE + what as u64);
         pairing.mapping(MappingEvent { address, size, stack: STACK, thread, time_us });
     }
     let mut payload = Vec::new();
@@ -65,14 +65,17 @@ enum Outcome {
 /// A page that is mapped: by which mapping, and how many of its bytes were asked for.
 type Page = (u64, u64);
 
+/// A call that has begun: the pages that it takes, whether anything counted was there, and the outcome.
+type Running = (Vec<(u64, Page)>, bool, Outcome);
+
 /// A program of several threads that does only what programs can do, and what it comes to by the counting rules.
 #[derive(Debug, Default)]
 struct Twin {
     pages: BTreeMap<u64, Page>,
     /// By mapping, the number of its block, and the thread that made that.
     blocks: BTreeMap<u64, (u64, u32)>,
-    /// By thread: the pages that its call takes, whether anything counted was there, and the outcome.
-    running: BTreeMap<u32, (Vec<(u64, Page)>, bool, Outcome)>,
+    /// By thread.
+    running: BTreeMap<u32, Running>,
     latest: BTreeMap<u32, u64>,
     made: u64,
     live_bytes: u64,
@@ -303,7 +306,7 @@ fn calls_of_a_handler_end_before_the_one_that_they_interrupted() {
         (Mapping::Kept as u64, 0, 0),
     ];
     for (time_us, (what, page, size)) in (1..).zip(records) {
-        let address = page * PAGE | what;
+        let address = page * PAGE + what;
         pairing.mapping(MappingEvent { address, size, stack: STACK, thread: ThreadIndex(0), time_us });
     }
     let totals = pairing.finish(99, |_| {}).totals;
@@ -316,7 +319,7 @@ fn a_block_at_the_start_of_a_mapping_is_not_the_mapping() {
     let mut pairing = Pairing::new(false);
     let thread = ThreadIndex(0);
     let of = |what: Mapping, time_us| {
-        let address = 16 * PAGE | what as u64;
+        let address = 16 * PAGE + what as u64;
         MappingEvent { address, size: 2 * PAGE, stack: STACK, thread, time_us }
     };
     pairing.mapping(of(Mapping::Mapped, 1));

@@ -50,7 +50,7 @@ cargo xtask COMMAND
   long [--runs N] [--seconds N] [--only tests|miri|doc|fuzz|soaks]…
                          hours: every test over the release binary, a minute for each fuzz target, 20 soaks of each
                          server; goes on where it was interrupted, and is written to bench/record/
-  dist [--output FOLDER] the static program and every package that holds it, into target/dist; minutes
+  dist [--output FOLDER] the static program and every package that holds it, into target/packages; minutes
   dist --try [WAY]…      install each package in a clean root, record, report, remove; needs root
   dist --twice           two builds in two folders give the same bytes
   pictures               the pictures of the terminal in docs/images, drawn again from real runs

@@ -124,6 +124,7 @@ const NEEDS_OF_DIST: &[Need] = &[
     command(&["musl-tools"], "musl-gcc"),
     // Not on the PATH of an ordinary user.
     file(&["debootstrap"], "/usr/sbin/debootstrap"),
+    command(&["buildah"], "buildah"),
 ];
 
 /// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.

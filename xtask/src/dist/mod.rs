@@ -7,6 +7,7 @@
 mod binary;
 mod crates;
 mod deb;
+mod image;
 mod licences;
 mod npm;
 mod roots;
@@ -30,7 +31,7 @@ pub(crate) enum Plan {
     Build { output: Option<PathBuf> },
     /// Install in clean roots what was built; empty for every way.
     Try { only: Vec<String> },
-    /// Build in two folders and compare.
+    /// Build here and in another folder, and compare.
     Twice,
 }
 
@@ -65,7 +66,12 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
             build(&release)
         }
         Plan::Try { only } => trial::run(&Release::of(root)?, only),
-        Plan::Twice => twice::run(root),
+        Plan::Twice => {
+            let release = Release::of(root)?;
+            twice::has_no_changes(&release.root)?;
+            build(&release)?;
+            twice::compare(&release)
+        }
     }
 }
 
@@ -82,7 +88,7 @@ pub(crate) struct Release {
 }
 
 impl Release {
-    /// That of a checkout; its packages go into `target/dist`.
+    /// That of a checkout; its packages go into `target/packages`.
     fn of(root: &Path) -> Result<Release, String> {
         let workspace = Workspace { folder: PathBuf::new() };
         let metadata = workspace.metadata(root, &["--no-deps"])?;
@@ -92,7 +98,7 @@ impl Release {
         let epoch = std::env::var("SOURCE_DATE_EPOCH").or(git)?;
         let epoch_s =
             epoch.trim().parse().map_err(|_| format!("`{}` is no time of a commit.", epoch.trim()))?;
-        let out = metadata.target_directory.as_std_path().join("dist");
+        let out = metadata.target_directory.as_std_path().join("packages");
         Ok(Release { root: root.to_owned(), version, epoch_s, out })
     }
 
@@ -124,5 +130,6 @@ fn of_program(release: &Release, tree: &Tree) -> Result<Vec<PathBuf>, String> {
     let mut made = vec![tarball::build(release, tree)?, deb::build(release, tree)?];
     made.extend(wheel::build(release, tree)?);
     made.push(npm::build(release, tree)?);
+    made.push(image::build(release)?);
     Ok(made)
 }

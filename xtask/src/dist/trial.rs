@@ -12,10 +12,11 @@ use std::process::Command;
 const ROOT: &str = include_str!("trial/root.sh");
 
 /// A way to install, and in which roots it is tried with which steps.
-pub(super) const WAYS: [(&str, &[(Base, &str)]); 6] = [
+pub(super) const WAYS: [(&str, &[(Base, &str)]); 7] = [
     ("tarball", &[(Base::Oldest, TARBALL), (Base::Stable, TARBALL), (Base::Newest, TARBALL)]),
     ("musl", &[(Base::Empty, include_str!("trial/musl.sh"))]),
     ("deb", &[(Base::Oldest, DEB), (Base::Stable, DEB), (Base::Newest, DEB)]),
+    ("image", &[(Base::Stable, include_str!("trial/image.sh"))]),
     ("wheel", &[(Base::Installers, include_str!("trial/wheel.sh"))]),
     ("npm", &[(Base::Installers, include_str!("trial/npm.sh"))]),
     ("cargo", &[(Base::Installers, include_str!("trial/cargo.sh"))]),

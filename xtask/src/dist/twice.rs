@@ -1,34 +1,40 @@
-//! `cargo xtask dist --twice`: two checkouts of one commit in two folders, built one after the other, give the same bytes.
+//! `cargo xtask dist --twice`: this checkout and a copy of its commit in another folder, built one after the other, give the same bytes.
+//! What was built here stays, so that `--try` installs what was compared.
 
+use super::Release;
 use crate::run;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Builds and compares.
-pub(super) fn run(root: &Path) -> Result<(), String> {
+/// Builds a copy, and compares what was built of it with what was built here.
+pub(super) fn compare(release: &Release) -> Result<(), String> {
+    let here = contents(&release.out)?;
     let folder = tempfile::tempdir().map_err(|error| format!("there is no temporary folder: {error}."))?;
-    let mut built = Vec::new();
-    for name in ["one", "another/deeper"] {
-        let checkout = folder.path().join(name);
-        run::captured(Command::new("git").args(["clone", "--quiet", "--shared"]).arg(root).arg(&checkout))?;
-        let mut cargo = Command::new("cargo");
-        cargo
-            .args(["xtask", "dist"])
-            .current_dir(&checkout)
-            .env_remove("CARGO_TARGET_DIR")
-            .env_remove("SOURCE_DATE_EPOCH");
-        run::shown(&mut cargo)?;
-        built.push(contents(&checkout.join("target/dist"))?);
-        // Two builds at once would fill a small disk.
-        std::fs::remove_dir_all(&checkout).map_err(|error| format!("{}: {error}.", checkout.display()))?;
-    }
-    let differing: Vec<String> = differences(&built[0], &built[1]);
+    let copy = folder.path().join("another/deeper");
+    run::captured(Command::new("git").args(["clone", "--quiet", "--shared"]).arg(&release.root).arg(&copy))?;
+    let mut cargo = Command::new("cargo");
+    run::shown(cargo.args(["xtask", "dist"]).current_dir(&copy).env_remove("CARGO_TARGET_DIR"))?;
+    let differing = differences(&here, &contents(&copy.join("target/packages"))?);
     if differing.is_empty() {
-        println!("    {} files are the same byte for byte", built[0].len());
+        println!("    {} files are the same byte for byte", here.len());
         return Ok(());
     }
     Err(format!("two builds differ in {}.", differing.join(", ")))
+}
+
+/// Refuses a checkout with changes: a copy has what is committed.
+pub(super) fn has_no_changes(root: &Path) -> Result<(), String> {
+    let changes = run::captured(Command::new("git").args(["status", "--porcelain"]).current_dir(root))?;
+    match changes.lines().next() {
+        None => Ok(()),
+        Some(first) => {
+            let name = first.get(3..).unwrap_or_default();
+            Err(format!(
+                "{name} is not as it was committed, so a copy would be built from something else; commit it first."
+            ))
+        }
+    }
 }
 
 /// Every file that is handed out, by its name.
@@ -54,6 +60,16 @@ fn differences(one: &BTreeMap<PathBuf, Vec<u8>>, other: &BTreeMap<PathBuf, Vec<u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_checkout_with_changes_is_not_compared_with_its_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        run::captured(Command::new("git").args(["init", "--quiet"]).current_dir(folder.path())).unwrap();
+        has_no_changes(folder.path()).unwrap();
+        std::fs::write(folder.path().join("a"), "").unwrap();
+        let sentence = has_no_changes(folder.path()).unwrap_err();
+        assert!(sentence.starts_with("a is not as it was committed"), "{sentence}");
+    }
 
     #[test]
     fn what_differs_and_what_only_one_has_is_named() {

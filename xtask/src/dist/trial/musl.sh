@@ -1,8 +1,10 @@
 # A root with musl and no other C library: Debian's own build of it, and programs that its wrapper of gcc made.
-inside() { env -i PATH=/bin HOME=/tmp/home chroot "$R" "$@"; }
+# The path of this system's chroot is found before the root's own PATH is set, which has no folder for it.
+CHROOT=$(command -v chroot)
+inside() { env -i PATH=/bin HOME=/tmp/home "$CHROOT" "$R" "$@"; }
 mkdir -p "$R/bin" "$R/lib"
 tar -xzf "$PACKAGES/mallow-$VERSION-x86_64-linux.tar.gz" -C "$R" --strip-components=1
-cp -L "$(musl-gcc -print-file-name=libc.so)" "$R/lib/ld-musl-x86_64.so.1"
+install -m 755 /lib/ld-musl-x86_64.so.1 "$R/lib/"
 cat >"$WORK/program.c" <<'END'
 #include <stdio.h>
 #include <stdlib.h>

@@ -91,12 +91,13 @@ fn a_dash_is_stdout() {
     assert!(!workshop.file("-").exists());
 }
 
-/// Several commands are for `mallow bench`, and the message says so.
+/// Words that are no program's name are command lines; those that are none are the program's arguments.
 #[test]
-fn stat_points_at_what_compares_commands() {
-    let told = run::finish(run::mallow().args(["stat", "./a --x 1", "./b --x 1"]));
-    let told = told.ended(Exit::Status(127)).stderr;
-    assert!(told.ends_with(" To compare commands: mallow bench './a --x 1' './b --x 1'\n"), "{told}");
+fn a_command_line_of_a_program_that_is_not_there_is_refused() {
+    for words in [&["./a --x 1", "./b --x 1"][..], &["./a", "--x 1"]] {
+        let told = run::finish(run::mallow().arg("stat").args(words)).ended(Exit::Status(127)).stderr;
+        assert!(told.starts_with("mallow: cannot run './a'"), "{told}");
+    }
 }
 
 fn report_of_bytes(bytes: &[u8]) -> Finished {

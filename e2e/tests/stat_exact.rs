@@ -79,3 +79,44 @@ fn the_sizes_of_a_heap_take_an_eighth_of_it() {
     let added = counted - bare;
     assert!(added < HEAP_BYTES / 8 + (2 << 20), "{added} bytes for a heap of {HEAP_BYTES}");
 }
+
+/// `app N` makes N blocks of 10 bytes and frees all but one of them.
+#[test]
+fn command_lines_are_counted_side_by_side() {
+    let workshop = Workshop::new("stat-lines");
+    let source = workshop.file("app.c");
+    let text = "#include <stdlib.h>\nint main(int argc, char **argv) {\n    int count = argc > 1 ? atoi(argv[1]) : 1;\n\
+                \x20   for (int i = 0; i < count; i++) { void *volatile block = malloc(10); if (i > 0) free(block); }\n    return 0;\n}\n";
+    fs::write(&source, text).unwrap();
+    let mut cc = Command::new("cc");
+    let _ = run::finish(cc.args(["-O1", "-fno-builtin", "-o"]).arg(workshop.file("app")).arg(&source)).well();
+    let stat = |words: &[&str]| {
+        run::finish(run::mallow().current_dir(workshop.path()).arg("stat").args(words)).well()
+    };
+    let told = stat(&["-r", "2", "./app 1000", "./app 3", "./app 1000 again"]).stderr;
+    let rows = |word: &str| -> Vec<Vec<String>> {
+        let rows = told.lines().filter(|line| line.starts_with(word));
+        rows.map(|row| row.split_whitespace().skip(1).map(str::to_owned).collect()).collect()
+    };
+    assert_eq!(
+        rows("allocations"),
+        [&["1,000", "3", "-997", "-99.7%"][..], &["1,000", "1,000", "0"]],
+        "{told}"
+    );
+    assert_eq!(rows("bytes"), [&["10,000", "30", "-9,970", "-99.7%"][..], &["10,000", "10,000", "0"]]);
+    assert_eq!(rows("frees"), [&["999", "2", "-997", "-99.8%"][..], &["999", "999", "0"]]);
+    assert!(
+        told.starts_with("1: ./app 1000: exit status 0, 2 runs\n2: ./app 3: exit status 0, 2 runs\n3: "),
+        "{told}"
+    );
+    let documents = stat(&["--json", "./app 7", "./app $((2 * 4))"]).stdout;
+    let documents: Vec<Value> = documents.lines().map(e2e::session::json).collect();
+    assert_eq!(
+        [&documents[0]["command"], &documents[1]["command"]],
+        [&serde_json::json!(["./app", "7"]), &serde_json::json!(["sh", "-c", "./app $((2 * 4))"])]
+    );
+    assert_eq!(documents[0]["runs"][0]["totals"]["allocations"], 7);
+    let of_app = |process: &&Value| process["command"] == "./app 8";
+    let processes = documents[1]["runs"][0]["processes"].as_array().unwrap();
+    assert_eq!(processes.iter().find(of_app).unwrap()["totals"]["allocations"], 8, "{}", documents[1]);
+}

@@ -189,9 +189,9 @@ pub(crate) enum LowCommand {
     Record(LowRecord),
     /// Run a command and count its allocations, without stacks
     #[command(
-        after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json ./app\n\n\
-                            The result goes to stderr, with --json to stdout, with -o to the file.\n\
-                            mallow bench 'A' 'B' compares commands, their allocations too."
+        after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json ./app\n  mallow stat './app --rows 10' './app --rows 1000'\n\n\
+                            Command lines in quotes are compared; which is faster, mallow bench says.\n\
+                            The result goes to stderr, with --json to stdout, with -o to the file."
     )]
     Stat(LowStat),
     /// Sample where CPU time is spent, in a command or a running process

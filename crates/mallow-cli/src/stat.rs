@@ -1,4 +1,4 @@
-//! `mallow stat`: runs a command once or several times, counts, and stores nothing.
+//! `mallow stat`: runs a command, or several to be compared, once or several times, counts, and stores nothing.
 
 use crate::refusal::Refusal;
 use crate::request::Stat;
@@ -7,34 +7,41 @@ use mallow_collect::{CollectError, StatOptions, StatOutcome};
 use mallow_json::stat::{OwnedProcessJson, RunJson, StatJson};
 use mallow_profile::{Exit, Totals};
 use mallow_query::Failure;
+use mallow_runner::needs_shell;
+use mallow_text::Style;
 use mallow_text::stat::Measured;
-use mallow_text::{self, Style};
 use mallow_view::Run;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 use signal_hook::flag;
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Counts a command's allocations.
+/// A command, and what its runs counted.
+struct Counted {
+    command: Vec<OsString>,
+    outcomes: Vec<StatOutcome>,
+}
+
+/// Counts a command's allocations, or those of several commands.
 pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     let interrupted = watch_interrupts()?;
     // Before the first run, so that a result that cannot be written is refused at once.
     let place = stat.output.as_ref().filter(|file| !file.is_stdout());
     let mut file = place.map(|file| output::create(&file.path, file.force)).transpose()?;
-    let outcomes =
-        measure(&stat, &interrupted).map_err(|error| pointed(error.into(), &stat)).inspect_err(|_| {
-            // Leave no incomplete file: this one was created above and is empty. An existing file must not be removed.
-            if let Some(made) = place.filter(|made| !made.force) {
-                let _ = std::fs::remove_file(&made.path);
-            }
-        })?;
-    for outcome in &outcomes {
+    let counted = measure_all(&stat, &interrupted).inspect_err(|_| {
+        // Leave no incomplete file: this one was created above and is empty. An existing file must not be removed.
+        if let Some(made) = place.filter(|made| !made.force) {
+            let _ = std::fs::remove_file(&made.path);
+        }
+    })?;
+    let outcomes = || counted.iter().flat_map(|one| &one.outcomes);
+    for outcome in outcomes() {
         output::warn(&outcome.warnings);
         output::note(&outcome.notes);
     }
-    let code = outcomes.iter().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
-    let result =
-        if stat.json { json(&stat, outcomes)? } else { table(&stat, &outcomes, stat.output.is_some()) };
+    let code = outcomes().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
+    let result = if stat.json { json(&stat, counted)? } else { text(&stat, &counted, stat.output.is_some()) };
     match (place, &mut file) {
         (Some(place), Some(file)) => output::to_file(&place.path, file, &result)?,
         _ if stat.json || stat.output.is_some() => output::to_stdout(|out| out.write_all(result.as_bytes()))?,
@@ -43,20 +50,27 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
     Ok(code.unwrap_or(exit_code::FINE))
 }
 
-/// A program name of several words is probably one of several commands that the user wants to compare.
-fn pointed(refusal: Refusal, stat: &Stat) -> Refusal {
-    let words: Vec<_> = stat.command.iter().map(|word| word.to_string_lossy()).collect();
-    let are_lines = words.len() > 1 && words.iter().all(|word| word.contains(' '));
-    if !are_lines || refusal.code != exit_code::NOT_FOUND {
-        return refusal;
+/// Several words that are command lines, of which the first is no program, are several commands.
+fn commands(stat: &Stat) -> Result<Vec<Vec<OsString>>, Failure> {
+    let words = stat.command.as_slice();
+    let lines: Option<Vec<&str>> =
+        words.iter().map(|word| word.to_str().filter(|it| it.contains(' '))).collect();
+    match lines {
+        Some(lines) if lines.len() > 1 && mallow_launch::find_program(&words[0]).is_err() => {
+            lines.into_iter().map(words_of).collect()
+        }
+        _ => Ok(vec![words.to_vec()]),
     }
-    let words: Vec<String> = words.iter().map(|word| mallow_text::shell_word(word)).collect();
-    let sentence = format!(
-        "{} To compare commands: mallow bench {}",
-        refusal.failure.sentence(),
-        mallow_text::printable(&words.join(" "))
-    );
-    Refusal { failure: Failure::new(sentence), ..refusal }
+}
+
+/// A command line's program with its arguments, which may be a shell.
+fn words_of(line: &str) -> Result<Vec<OsString>, Failure> {
+    if needs_shell(line) {
+        return Ok(["sh", "-c", line].map(OsString::from).to_vec());
+    }
+    let words = shlex::split(line).filter(|words| !words.is_empty());
+    let words = words.ok_or_else(|| Failure::new(format!("'{line}' is no command line.")))?;
+    Ok(words.into_iter().map(OsString::from).collect())
 }
 
 /// Makes Ctrl-C end the program and not mallow, which has a result to show; a second one ends mallow.
@@ -75,11 +89,27 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-/// Runs the command repeatedly; stops after a run that Ctrl-C ended.
-fn measure(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<StatOutcome>, CollectError> {
+/// Runs each command repeatedly; stops after a run that Ctrl-C ended.
+fn measure_all(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<Counted>, Refusal> {
+    let mut all = Vec::new();
+    for command in commands(stat)? {
+        let outcomes = measure(stat, &command, interrupted)?;
+        all.push(Counted { command, outcomes });
+        if interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+fn measure(
+    stat: &Stat,
+    command: &[OsString],
+    interrupted: &AtomicBool,
+) -> Result<Vec<StatOutcome>, CollectError> {
     let spawn = mallow_launch::SpawnOptions::default();
     let options = StatOptions {
-        command: stat.command.clone(),
+        command: command.to_vec(),
         command_lines: stat.command_lines,
         spawn,
         preload: preload::library(),
@@ -111,27 +141,37 @@ fn metrics(outcome: &StatOutcome) -> Run {
     Run { totals: totals(outcome), wall_us: outcome.wall_us, peak_error_bytes: outcome.peak_error_bytes }
 }
 
-fn command(stat: &Stat) -> Vec<String> {
-    stat.command_lines.words(&stat.command)
+/// The table of one command, or of several side by side.
+fn text(stat: &Stat, all: &[Counted], is_file: bool) -> String {
+    let runs: Vec<Vec<Run>> = all.iter().map(|one| one.outcomes.iter().map(metrics).collect()).collect();
+    let measured: Vec<Measured<'_>> =
+        all.iter().zip(&runs).map(|(one, runs)| measured(stat, one, runs)).collect();
+    let style = if is_file { Style::PLAIN } else { crate::terminal::style(&std::io::stderr()) };
+    match measured.as_slice() {
+        [one] => mallow_text::stat::table(one, style),
+        several => mallow_text::stat::side_by_side(several, style),
+    }
 }
 
-fn table(stat: &Stat, outcomes: &[StatOutcome], is_file: bool) -> String {
-    let runs: Vec<Run> = outcomes.iter().map(metrics).collect();
+fn measured<'a>(stat: &Stat, Counted { command, outcomes }: &Counted, runs: &'a [Run]) -> Measured<'a> {
     let ended =
         |outcome: &StatOutcome| outcome.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count();
-    let measured = Measured {
-        command: command(stat).join(" "),
-        runs: &runs,
+    Measured {
+        command: stat.command_lines.words(command).join(" "),
+        runs,
         planned: stat.runs as usize,
         exit: outcomes.last().map(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
         blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
-    };
-    let style = if is_file { Style::PLAIN } else { crate::terminal::style(&std::io::stderr()) };
-    mallow_text::stat::table(&measured, style)
+    }
 }
 
-fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
+/// A document for each command, each on a line of its own.
+fn json(stat: &Stat, all: Vec<Counted>) -> Result<String, Failure> {
+    all.into_iter().map(|one| document(stat, one)).collect()
+}
+
+fn document(stat: &Stat, Counted { command, outcomes }: Counted) -> Result<String, Failure> {
     let equal_counts = mallow_text::stat::are_equal(&mallow_view::metric_rows(&Vec::from_iter(
         outcomes.iter().map(metrics),
     )));
@@ -145,7 +185,8 @@ fn json(stat: &Stat, outcomes: Vec<StatOutcome>) -> Result<String, Failure> {
         processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();
+    let command = stat.command_lines.words(&command);
     let schema = "mallow.stat/1";
-    let document = StatJson { schema, command: command(stat), runs, equal_counts, complete, warnings };
+    let document = StatJson { schema, command, runs, equal_counts, complete, warnings };
     Ok(serde_json::to_string(&document)? + "\n")
 }

@@ -1,5 +1,9 @@
 //! The table of `mallow stat`. It has exact counts, because they are meant to be compared.
 
+mod compared;
+
+pub use compared::side_by_side;
+
 use crate::summary::not_its_heap;
 use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, grouped, plural, printable};

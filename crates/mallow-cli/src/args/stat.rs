@@ -18,7 +18,7 @@ pub(crate) struct LowStat {
     pub(crate) form: LowForm<TextOrJson>,
     #[command(flatten)]
     pub(crate) arguments: LowArguments,
-    /// The command to run with its arguments
+    /// The command to run with its arguments, or several command lines, each in quotes
     #[arg(trailing_var_arg = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct LowFilter {
     /// Only sites with TEXT in the path of an executable or library on their stack
     #[arg(long, value_name = "TEXT")]
     pub(crate) module: Option<String>,
-    /// Only blocks of one of Python's domains (object, mem or raw), of a trace of record --python-objects
+    /// Only blocks of one of Python's domains, of a trace of record --python-objects
     #[arg(long, value_name = "DOMAIN", value_parser = domain())]
     pub(crate) domain: Option<Domain>,
     #[command(flatten)]

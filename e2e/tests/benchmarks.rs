@@ -44,6 +44,13 @@ fn cargo_command(copy: &Copy) -> Command {
     let mut cargo = Command::new(env!("CARGO"));
     cargo.env("PATH", format!("{}:{path}", folder.display()));
     cargo.env("CARGO_TARGET_DIR", Path::new(env!("CARGO_TARGET_TMPDIR")).join(copy.of));
+    // Most of what these tests take is the build, and what is counted is the same without optimization. `cargo mallow` asks for line tables; so does this, or everything would
+    // be built twice.
+    cargo.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+    for profile in ["RELEASE", "BENCH"] {
+        cargo.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
+        cargo.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
+    }
     cargo.env("CRITERION_HOME", copy.workshop.file("figures")).current_dir(copy.workshop.file(copy.of));
     cargo
 }
@@ -74,7 +81,7 @@ fn criterion_measures_allocations_and_bytes_to_the_call() {
     let refused = copy.cargo(&["bench", "--locked", "--bench", "counted"]);
     assert_ne!(refused.exit, Exit::Status(0), "{refused}");
     assert!(refused.stderr.contains("Run it with `cargo mallow record --summary-only bench`."), "{refused}");
-    let _ = copy.cargo(&["test", "--locked", "--benches"]).well();
+    let _ = copy.cargo(&["test", "--release", "--locked", "--benches"]).well();
 }
 
 /// A project whose benchmarks have the attribute.
@@ -128,7 +135,7 @@ fn functions_with_the_attribute_are_timed_and_counted() {
     assert_ne!(unknown.exit, Exit::Status(0), "{unknown}");
     assert_eq!(row(&unknown, "three"), ["not", "measured"], "{unknown}");
 
-    let _ = copy.cargo(&["test", "--locked", "--benches"]).well();
+    let _ = copy.cargo(&["test", "--release", "--locked", "--benches"]).well();
     let listed = copy.cargo(&[&bench[..], &["--", "--list", "e"]].concat()).well();
     assert!(
         listed.stdout.contains("three: benchmark\nvector.grown: benchmark\nleaves: benchmark\n"),

@@ -2,7 +2,7 @@
 
 use crate::refusal::Refusal;
 use crate::request::Stat;
-use crate::{exit_code, output, preload};
+use crate::{exit_code, output, preload, words};
 use mallow_collect::{CollectError, StatOptions, StatOutcome};
 use mallow_json::stat::{OwnedProcessJson, RunJson, StatJson};
 use mallow_profile::{Exit, Totals};
@@ -63,14 +63,12 @@ fn commands(stat: &Stat) -> Result<Vec<Vec<OsString>>, Failure> {
     }
 }
 
-/// A command line's program with its arguments, which may be a shell.
+/// A command line's program with its arguments, which may be a shell. An open quote needs one.
 fn words_of(line: &str) -> Result<Vec<OsString>, Failure> {
     if needs_shell(line) {
         return Ok(["sh", "-c", line].map(OsString::from).to_vec());
     }
-    let words = shlex::split(line).filter(|words| !words.is_empty());
-    let words = words.ok_or_else(|| Failure::new(format!("'{line}' is no command line.")))?;
-    Ok(words.into_iter().map(OsString::from).collect())
+    words::of_command(line).ok_or_else(|| Failure::new(format!("'{line}' is no command line.")))
 }
 
 /// Makes Ctrl-C end the program and not mallow, which has a result to show; a second one ends mallow.

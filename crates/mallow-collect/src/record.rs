@@ -126,7 +126,9 @@ impl Recorder<'_> {
         let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start_in(options.delay);
         let begins_ns = now_ns().saturating_add(u64::try_from(options.delay.as_nanos()).unwrap_or(u64::MAX));
-        let has_mappings = options.spawn.environment.iter().any(|(name, _)| name == MAPPINGS_VARIABLE);
+        // A recording within another one inherits the variable, and the recorder heeds it.
+        let has_mappings = options.spawn.environment.iter().any(|(name, _)| name == MAPPINGS_VARIABLE)
+            || std::env::var_os(MAPPINGS_VARIABLE).is_some();
         let about = recording_of(&options.command, options.command_lines, options.delay, has_mappings);
         let sink: &mut dyn Sink = &mut trace;
         sink.put_whole(&about)?;

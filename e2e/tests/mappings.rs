@@ -90,6 +90,16 @@ fn mappings_can_be_left_out_again_and_such_traces_are_of_another_version() {
     assert!(diff.stderr.contains("counted by different rules, version 2 and 3"), "{diff}");
 }
 
+/// As a recording within a recording has it.
+#[test]
+fn a_trace_that_has_mappings_says_so_whoever_asked_for_them() {
+    let workshop = Workshop::new("mapped-inherited");
+    let session = python(&workshop, &["none"]).env("MALLOW_MAPPINGS", "1");
+    let _ = session.record().well();
+    assert!(metric(&session.report(&["--filter", MAPPED])["totals"], "allocations") >= 16);
+    assert_eq!(session.report(&[])["counting_version"], 3);
+}
+
 /// An allocator maps its memory when it starts, which is seen, and within calls that are counted already.
 #[test]
 fn what_an_allocator_maps_within_a_call_is_not_counted_again() {

@@ -20,7 +20,10 @@ static atomic_int is_over;
 static void *other(void *nothing) {
     while (!is_over) {
         free(malloc(7));
-        free(atomic_exchange(&handed, NULL));
+        void *given = atomic_load(&handed);
+        free(given);
+        // Only now may the count end, as it waits for this.
+        if (given) atomic_store(&handed, NULL);
     }
     return nothing;
 }

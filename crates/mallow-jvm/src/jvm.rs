@@ -5,7 +5,7 @@ use crate::innermost::{BEFORE, BEHIND, Leave, leave};
 use crate::layout::{Exports, Layout};
 use crate::memory::{Memory, Unreadable, array, word};
 use crate::methods::Methods;
-use crate::scopes::scopes;
+use crate::scopes::{Scope, scopes};
 use mallow_base::{Frame, Language};
 use mallow_scripts::FrameTable;
 use mallow_wire::jvm::{Place, VERSIONS};
@@ -396,10 +396,8 @@ impl<M: Memory> AddressResolver<'_, M> {
         }
         let found = scopes(&blob, pc, is_exact, layout, memory);
         let mut frames = Vec::new();
-        for (at, scope) in found.methods.iter().enumerate() {
-            // Of a small method the compiler may note no place but its entry.
-            let bytecode = scope.bytecode.or((is_exact && at == 0).then_some(0));
-            let frame = self.methods.frame(scope.method, bytecode, self.now_ns, layout, memory, self.table);
+        for Scope { method, bytecode } in found.methods {
+            let frame = self.methods.frame(method, bytecode, self.now_ns, layout, memory, self.table);
             frames.extend(frame);
         }
         let is_behind_call =

@@ -47,8 +47,8 @@ fn scopes_at(blob: &Blob, pc: u64, is_exact: bool, layout: &Layout, memory: &imp
             numbers(tables.scopes.wrapping_add(decode), layout.version, memory)?;
         let index = u64::from(method).checked_sub(1)?;
         let method = word(memory, tables.methods.wrapping_add(index * 8))?;
-        // One more than the index; 0 is that of the method's entry.
-        methods.push(Scope { method, bytecode: bytecode.checked_sub(1) });
+        // One more than the index; 0 is the method's entry, which the JVM's own stack traces show as bytecode 0 too.
+        methods.push(Scope { method, bytecode: Some(bytecode.saturating_sub(1)) });
         decode = u64::from(outside);
     }
     Some(Scopes { methods, is_of_address })
@@ -212,12 +212,12 @@ mod tests {
         let inlined = vec![(0xa000, Some(2)), (0xb000, Some(193 + 64 - 1))];
         let alone = vec![(0xaaa8, None)];
         assert_eq!(of(&blob, &memory, 10, false), (inlined.clone(), true));
-        assert_eq!(of(&blob, &memory, 30, true), (vec![(0xc000, None)], true));
+        assert_eq!(of(&blob, &memory, 30, true), (vec![(0xc000, Some(0))], true));
         // A call returns to none of these; an interrupted function is on its way to the next, or behind the last.
         assert_eq!(of(&blob, &memory, 11, false), (alone, false));
         assert_eq!(of(&blob, &memory, 3, true), (inlined, false));
-        assert_eq!(of(&blob, &memory, 11, true).0[0], (0xc000, None));
-        assert_eq!(of(&blob, &memory, 3000, true).0[0], (0xc000, None));
+        assert_eq!(of(&blob, &memory, 11, true).0[0], (0xc000, Some(0)));
+        assert_eq!(of(&blob, &memory, 3000, true).0[0], (0xc000, Some(0)));
     }
 
     #[test]

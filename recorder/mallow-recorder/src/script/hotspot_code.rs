@@ -146,8 +146,8 @@ impl Blob {
         while decode != 0 && count < INLINED_MAX {
             let [outside, method, bci] = numbers(scopes + decode)?;
             let method = word(metadata, (method as usize).checked_sub(1)? * 8)?;
-            // One more than the index; 0 is that of the method's entry.
-            *at_mut(into, count) = (method, bci.wrapping_sub(1));
+            // One more than the index; 0 is the method's entry, which the JVM's own stack traces show as bytecode 0 too.
+            *at_mut(into, count) = (method, bci.saturating_sub(1));
             count += 1;
             decode = outside as usize;
         }

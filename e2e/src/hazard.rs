@@ -130,6 +130,13 @@ fn observed(program: &Program, session: &Session, path: &Path) -> Differences {
     differences.extend(expected::of_processes(&report, &processes, program, path));
     let sites = stated["sites"].as_array().map_or(&[][..], Vec::as_slice);
     differences.extend(expected::of_sites(&report, sites, own));
+    if let Some(requests) = stated["requests"].as_object() {
+        // The program's own: a C library that is linked in makes requests at its start.
+        let found = session.report(&["--filter", &format!("file~^{}\\.", program.name)]);
+        for (name, wanted) in requests {
+            expected::of_metrics(name, wanted, &found["requests"][name], &mut differences);
+        }
+    }
 
     let mut without_flags = stated.clone();
     if !flags.is_empty() {

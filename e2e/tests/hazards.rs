@@ -37,6 +37,7 @@ hazard!(overaligned_frames);
 hazard!(plugin_cycles);
 hazard!(posix_spawn_child);
 hazard!(realloc_chain);
+hazard!(requests);
 hazard!(sandboxed);
 hazard!(segment_hole);
 hazard!(segv_burst);

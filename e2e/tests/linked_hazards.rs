@@ -25,13 +25,13 @@ macro_rules! linked {
 linked! { jemalloc, "jemalloc", super::JEMALLOC, false:
     abort_now alloca_frames allocators allocators_cxx atexit_handlers cross_thread_free cxx_exceptions deep_recursion exec_chain
     exit_now family_cxx fork_in_loop fork_with_threads fork_without_exec kill_self library_cycles longjmp_out malloc_in_signal
-    many_stacks misaligned_stack overaligned_frames posix_spawn_child realloc_chain sandboxed segv_burst sigaltstack_handler
+    many_stacks misaligned_stack overaligned_frames posix_spawn_child realloc_chain requests sandboxed segv_burst sigaltstack_handler
     signal_storm storm swapcontext_fibers thread_churn tls_destructors vfork_child wide_frames
 }
 
 linked! { tcmalloc, "tcmalloc", super::TCMALLOC, true:
     alloca_frames allocators allocators_cxx cross_thread_free cxx_exceptions deep_recursion family_cxx fork_with_threads longjmp_out
-    malloc_in_signal realloc_chain storm swapcontext_fibers thread_churn tls_destructors vfork_child
+    malloc_in_signal realloc_chain requests storm swapcontext_fibers thread_churn tls_destructors vfork_child
     wide_frames
 }
 

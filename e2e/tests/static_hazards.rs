@@ -20,7 +20,7 @@ macro_rules! as_static {
 
 // glibc allocates when it initialises a static program, so the sums of whole processes are not stated.
 as_static! { glibc, "cc", &["-static"], true:
-    cross_thread_free fork_with_threads longjmp_out malloc_in_signal sandboxed tls_destructors
+    cross_thread_free fork_with_threads longjmp_out malloc_in_signal requests sandboxed tls_destructors
 }
 
 as_static! { glibc_pie, "cc", &["-static-pie", "-fPIE"], true:
@@ -28,7 +28,7 @@ as_static! { glibc_pie, "cc", &["-static-pie", "-fPIE"], true:
 }
 
 as_static! { musl, "musl-gcc", &["-static"], false:
-    allocators fork_in_loop
+    allocators fork_in_loop requests
 }
 
 as_static! { #[ignore = "the same again: in `cargo xtask long`"] more_of_glibc, "cc", &["-static"], true:

@@ -64,7 +64,7 @@ pub(crate) fn run(request: &Diff) -> Result<u8, Failure> {
 /// Returns whether a filter tests only stacks. Then it is applied to both sides of a site, whose functions may have
 /// different names. A filter on anything else is applied before the comparison.
 pub(crate) fn is_of_stacks(filter: &Expression) -> bool {
-    !filter.needs_events() && !filter.asks_for_processes()
+    !filter.needs_events() && !filter.asks_for_processes() && !filter.asks_for_requests()
 }
 
 fn compare<P>(request: &Diff, sides: [DiffInput<'_, P>; 2], shown: FrameVisibility) -> Result<u8, Failure>

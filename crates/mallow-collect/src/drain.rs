@@ -12,7 +12,7 @@ use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
 use crate::pairing::{MappingEvent, Pairing};
 use crate::stacks::StackNumbers;
-use mallow_profile::{RegionMetrics, StackId, ThreadIndex};
+use mallow_profile::{RegionMetrics, Request, StackId, ThreadIndex};
 use mallow_wire::event::{self, Kind, Mark};
 use std::sync::atomic::Ordering;
 
@@ -213,7 +213,7 @@ impl Pass<'_> {
             let address = event::address_of(word0);
             self.pairing.prefetch(address);
             cursor.at += words;
-            if kind == Kind::Alloc {
+            if kind.is_allocation() {
                 event.freed_us = self.freed_at_once(cursor, address, limit_tsc.min(now_tsc));
             }
         }
@@ -273,7 +273,17 @@ impl Pass<'_> {
         }
         let size = event::size_of(event.word0, event.word1);
         let stack = self.stacks.number(event::node_of(event.word1), self.mapping);
+        self.note_request(event.kind, stack, size);
         self.pairing.temporary(event.thread, stack, size, event.time_us, event.freed_us);
+    }
+
+    #[inline(always)]
+    fn note_request(&mut self, kind: Kind, stack: StackId, size: u64) {
+        match kind {
+            Kind::Zeroed => self.pairing.requested(stack, Request::Zeroed, size),
+            Kind::Aligned => self.pairing.requested(stack, Request::Aligned, size),
+            _ => {}
+        }
     }
 
     #[inline(always)]
@@ -286,7 +296,10 @@ impl Pass<'_> {
             stack = self.stacks.number(event::node_of(event.word1), self.mapping);
         }
         match event.kind {
-            Kind::Alloc => self.pairing.alloc(thread, address, stack, size, time_us),
+            Kind::Alloc | Kind::Zeroed | Kind::Aligned => {
+                self.note_request(event.kind, stack, size);
+                self.pairing.alloc(thread, address, stack, size, time_us)
+            }
             Kind::Free => self.pairing.free(thread, address, time_us),
             Kind::ReallocBegin => {
                 let is_nested = event::size_of(event.word0, 0) & 1 != 0;

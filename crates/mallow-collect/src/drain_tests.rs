@@ -6,7 +6,7 @@ use crate::drain::{Pass, Passed};
 use crate::pairing::Pairing;
 use crate::shared_memory::SharedMemory;
 use crate::stacks::StackNumbers;
-use mallow_profile::{RegionMetrics, Summary, ThreadIndex};
+use mallow_profile::{Aggregator, RegionMetrics, RequestTotals, Requested, Summary, ThreadIndex};
 use mallow_wire::event::{self, Kind};
 use mallow_wire::shared::*;
 use proptest::collection::vec;
@@ -190,6 +190,35 @@ fn a_ring_wraps_around_and_releases_space_while_read() {
     assert!(futex > 3 * 4, "the tail was published {futex} times only");
     let folded = reading.finish();
     assert_eq!((folded.totals.allocations, folded.totals.frees), (words / 5, words / 5));
+}
+
+/// A block that is freed at once, which is one event with its free, and one that stays.
+#[test]
+fn requests_are_told_apart_whether_their_blocks_stay_or_not() {
+    let memory = SharedMemory::new(1);
+    let mut time = 0;
+    let mut push = |kind, address, size, is_freed: bool| {
+        time += 10;
+        memory.push(
+            0,
+            &[event::time_word(time), event::word0(kind, address, size), event::word1(size, NODE_ROOT)],
+        );
+        if is_freed {
+            memory.push(0, &[event::word0(Kind::Free, address, 0)]);
+        }
+    };
+    push(Kind::Zeroed, 0x1000, 8, true);
+    push(Kind::Zeroed, 0x2000, 16, false);
+    push(Kind::Aligned, 0x3000, 100, true);
+    push(Kind::Alloc, 0x4000, 1000, false);
+    push(Kind::Failed, 0, 5000, false);
+    let mut reading = Reading::new(1);
+    reading.pass(&memory, u64::MAX);
+    let folded = reading.finish();
+    let of = |allocations, bytes| Requested { allocations, bytes };
+    let expected = RequestTotals { zeroed: of(2, 24), aligned: of(1, 100) };
+    assert_eq!(folded.requests, Some(vec![(Aggregator::NO_STACK, expected)]));
+    assert_eq!((folded.totals.allocations, folded.totals.temporary), (4, 2));
 }
 
 #[test]

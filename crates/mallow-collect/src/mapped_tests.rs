@@ -25,7 +25,7 @@ fn summed(records: &[Record]) -> [Summary; 2] {
     }
     let mut payload = Vec::new();
     let own = pairing.finish(1_000_000, |events| events.take(&mut payload));
-    let mut replay = Replay(Aggregator::new());
+    let mut replay = Replay(Aggregator::new().told_requests());
     decode_events(&payload, &mut replay).expect("what was encoded can be decoded");
     [own, replay.0.finish(1_000_000)]
 }

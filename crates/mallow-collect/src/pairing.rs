@@ -17,7 +17,7 @@ mod mappings;
 use crate::live::LiveBlocks;
 use crate::mapped::MappedRanges;
 use crate::scopes::Scopes;
-use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, StackId, ThreadIndex};
+use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, Request, StackId, ThreadIndex};
 use mallow_trace::{EventEncoder, want_large_pages};
 pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
@@ -93,7 +93,7 @@ impl Pairing {
     pub(crate) fn new(keep_events: bool) -> Pairing {
         Pairing {
             live: LiveBlocks::new(),
-            fold: Aggregator::new().advised(want_large_pages),
+            fold: Aggregator::new().advised(want_large_pages).told_requests(),
             events: keep_events.then(Box::default),
             regions: None,
             scopes: None,
@@ -195,6 +195,11 @@ impl Pairing {
     ) {
         let block = self.born(thread, stack, size, time_us);
         self.place(thread, address, block);
+    }
+
+    /// The block of an allocation is requested in another way than by its size alone.
+    pub(crate) fn requested(&mut self, stack: StackId, request: Request, size: u64) {
+        self.fold.requested(stack, request, size);
     }
 
     #[inline(always)]

@@ -71,6 +71,7 @@ fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[Locat
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
+    profile.take_requests(index, base, folded.requests.as_deref());
     let mut of_threads: Vec<Thread> = folded
         .threads
         .iter()

@@ -7,7 +7,7 @@ mod sites;
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use crate::spelling::spelled;
-use mallow_profile::{Nameless, Process, Profile, SiteTotals, TimeUnit, Totals};
+use mallow_profile::{Nameless, Process, Profile, RequestTotals, Requested, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
     FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, Sites, SortKey, Subject,
     TreeLayout, TreeNode, Under, functions, peek, rate_units, tree,
@@ -35,6 +35,9 @@ pub struct ReportJson<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<NamelessJson<'a>>,
     totals: TotalsJson,
+    /// Only where all processes tell them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    requests: Option<RequestsJson>,
     /// Only with `--per`.
     #[serde(skip_serializing_if = "Option::is_none")]
     per: Option<PerJson>,
@@ -149,6 +152,26 @@ struct MetricsJson {
     per_operation: Option<PerOperationJson>,
 }
 
+/// The allocations that wanted more than a size.
+#[derive(Serialize)]
+struct RequestsJson {
+    zeroed: RequestedJson,
+    aligned: RequestedJson,
+}
+
+#[derive(Serialize)]
+struct RequestedJson {
+    allocations: u64,
+    bytes: u64,
+}
+
+impl RequestsJson {
+    fn of(totals: RequestTotals) -> RequestsJson {
+        let of = |Requested { allocations, bytes }| RequestedJson { allocations, bytes };
+        RequestsJson { zeroed: of(totals.zeroed), aligned: of(totals.aligned) }
+    }
+}
+
 /// What suppressions took from the leaked metrics of sites. The totals still have it.
 #[derive(Serialize)]
 struct SuppressedJson<'a> {
@@ -223,6 +246,7 @@ impl<'a> ReportJson<'a> {
             warnings,
             names: recording.nameless.iter().map(NamelessJson::of).collect(),
             totals: TotalsJson::told(&totals, profile),
+            requests: profile.request_totals().map(RequestsJson::of),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),
             part: subject.part.map(|part| of.part(part)),
             selected,

@@ -1,5 +1,6 @@
 //! What functions of allocators do, by their names.
 
+use mallow_wire::event::Kind;
 use mallow_wire::patches::{Arguments, Call, NO_ARGUMENT};
 
 /// What a function does, and which of its arguments says how much.
@@ -39,7 +40,7 @@ impl Family {
 }
 
 const fn meaning(call: Call, block: u8, count: u8, size: u8) -> Meaning {
-    Meaning { call, arguments: Arguments { block, size, count, spare: 0 } }
+    Meaning { call, arguments: Arguments { block, size, count, record: Kind::Alloc as u8 } }
 }
 
 const N: u8 = NO_ARGUMENT;
@@ -228,6 +229,22 @@ pub(crate) fn may_be_wanted(name: &[u8]) -> bool {
 
 /// What a function of that name does; `prefixes` are those that jemalloc has in this file.
 pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meaning)> {
+    let (family, mut meaning) = documented(name, prefixes)?;
+    meaning.arguments.record = record_of(name) as u8;
+    Some((family, meaning))
+}
+
+/// The kind of record of a block that a function of that name allocates.
+fn record_of(name: &str) -> Kind {
+    let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
+    match () {
+        () if has(&["calloc", "zalloc", "alloc_zeroed"]) => Kind::Zeroed,
+        () if has(&["align", "valloc"]) => Kind::Aligned,
+        () => Kind::Alloc,
+    }
+}
+
+fn documented(name: &str, prefixes: &[&str]) -> Option<(Family, Meaning)> {
     let of = |table: &[(&str, Meaning)], name: &str| {
         table.iter().find(|(known, _)| *known == name).map(|row| row.1)
     };
@@ -298,24 +315,28 @@ mod tests {
 
     #[test]
     fn names_mean_what_their_documents_say() {
-        for (name, family, expected) in [
-            ("malloc", Family::Malloc, SIZE),
-            ("_rjem_calloc", Family::Jemalloc, COUNTED),
-            ("custom_mallocx", Family::Jemalloc, SIZE),
-            ("custom_free", Family::Jemalloc, FREE),
-            ("mi_heap_realloc_aligned_at", Family::Mimalloc, HEAP_REALLOC),
-            ("mi_posix_memalign", Family::Mimalloc, INTO),
-            ("mi_theap_calloc", Family::Mimalloc, SECOND_COUNTED),
-            ("mi_umalloc", Family::Mimalloc, SIZE),
-            ("mi_heap_alloc_new_n", Family::Mimalloc, meaning(Call::AllocateOrThrow, N, 1, 2)),
-            ("tc_free_sized", Family::Tcmalloc, FREE),
-            ("sn_aligned_alloc", Family::Snmalloc, SECOND_SIZE),
-            ("sn_free", Family::Snmalloc, FREE),
-            ("sn_rust_realloc", Family::Snmalloc, meaning(Call::Reallocate, 0, N, 3)),
-            ("_ZnamSt11align_val_tRKSt9nothrow_t", Family::Operators, SIZE),
-            ("_Znwm", Family::Operators, meaning(Call::AllocateOrThrow, N, N, 0)),
-            ("_ZdaPvmSt11align_val_t", Family::Operators, FREE),
+        for (name, family, expected, record) in [
+            ("mi_zalloc_aligned", Family::Mimalloc, SIZE, Kind::Zeroed),
+            ("valloc", Family::Malloc, SIZE, Kind::Aligned),
+            ("malloc", Family::Malloc, SIZE, Kind::Alloc),
+            ("_rjem_calloc", Family::Jemalloc, COUNTED, Kind::Zeroed),
+            ("custom_mallocx", Family::Jemalloc, SIZE, Kind::Alloc),
+            ("custom_free", Family::Jemalloc, FREE, Kind::Alloc),
+            ("mi_heap_realloc_aligned_at", Family::Mimalloc, HEAP_REALLOC, Kind::Aligned),
+            ("mi_posix_memalign", Family::Mimalloc, INTO, Kind::Aligned),
+            ("mi_theap_calloc", Family::Mimalloc, SECOND_COUNTED, Kind::Zeroed),
+            ("mi_umalloc", Family::Mimalloc, SIZE, Kind::Alloc),
+            ("mi_heap_alloc_new_n", Family::Mimalloc, meaning(Call::AllocateOrThrow, N, 1, 2), Kind::Alloc),
+            ("tc_free_sized", Family::Tcmalloc, FREE, Kind::Alloc),
+            ("sn_aligned_alloc", Family::Snmalloc, SECOND_SIZE, Kind::Aligned),
+            ("sn_free", Family::Snmalloc, FREE, Kind::Alloc),
+            ("sn_rust_realloc", Family::Snmalloc, meaning(Call::Reallocate, 0, N, 3), Kind::Alloc),
+            ("_ZnamSt11align_val_tRKSt9nothrow_t", Family::Operators, SIZE, Kind::Aligned),
+            ("_Znwm", Family::Operators, meaning(Call::AllocateOrThrow, N, N, 0), Kind::Alloc),
+            ("_ZdaPvmSt11align_val_t", Family::Operators, FREE, Kind::Aligned),
         ] {
+            let arguments = Arguments { record: record as u8, ..expected.arguments };
+            let expected = Meaning { arguments, ..expected };
             assert_eq!(meaning_of(name, &["custom_"]), Some((family, expected)), "{name}");
             assert!(may_be_wanted(name.as_bytes()), "{name}");
         }

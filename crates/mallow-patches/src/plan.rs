@@ -33,7 +33,7 @@ fn append(patch: &Patch, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(&patch.entry_svma.to_le_bytes());
     bytes.extend_from_slice(&patch.call.to_le_bytes());
     let arguments = patch.arguments;
-    bytes.extend_from_slice(&[arguments.block, arguments.size, arguments.count, arguments.spare]);
+    bytes.extend_from_slice(&[arguments.block, arguments.size, arguments.count, arguments.record]);
     bytes.extend_from_slice(&[patch.displaced_bytes, patch.moved_bytes, patch.fixup_count, patch.step_count]);
     bytes.extend_from_slice(&patch.spare);
     patch.steps.iter().for_each(|step| bytes.extend_from_slice(&[step.displaced, step.moved]));

@@ -117,7 +117,7 @@ fn defines(all: &[Named<'_>], names: &[&str]) -> bool {
 pub(crate) fn add(all: &[Named<'_>], wanted: &mut WantedFunctions) {
     let meaning = |call| Meaning {
         call,
-        arguments: Arguments { block: NO_ARGUMENT, size: NO_ARGUMENT, count: NO_ARGUMENT, spare: 0 },
+        arguments: Arguments { block: NO_ARGUMENT, size: NO_ARGUMENT, count: NO_ARGUMENT, record: 0 },
     };
     for (name, function) in all {
         let name = name.as_str();

@@ -11,7 +11,8 @@
 mod site;
 mod slab;
 
-use crate::{SiteTotals, StackId, Totals};
+use crate::{Request, RequestTotals, SiteTotals, StackId, Totals};
+use rustc_hash::FxHashMap;
 use site::Sites;
 use slab::{NO_BLOCK, Slab};
 
@@ -53,6 +54,8 @@ pub struct Aggregator {
     /// Goes up with each new peak; see [`site`].
     peak_serial: u64,
     frees_unmatched: u64,
+    /// None where the events do not tell.
+    requests: Option<FxHashMap<StackId, RequestTotals>>,
 }
 
 /// The result of an aggregator.
@@ -68,6 +71,8 @@ pub struct Summary {
     pub sites: Vec<SiteSummary>,
     /// By [`ThreadIndex`].
     pub threads: Vec<ThreadSummary>,
+    /// How blocks were requested, of each stack that has made more than plain requests, in the order of stack ids; none where the events do not tell.
+    pub requests: Option<Vec<(StackId, RequestTotals)>>,
 }
 
 /// What one stack allocated.
@@ -133,6 +138,13 @@ impl Aggregator {
         Aggregator { attribution, ..Aggregator::default() }
     }
 
+    /// The same, whose events say how blocks are requested: see [`Aggregator::requested`].
+    #[must_use]
+    pub fn told_requests(mut self) -> Aggregator {
+        self.requests = Some(FxHashMap::default());
+        self
+    }
+
     /// The same, with advice on its memory.
     #[must_use]
     pub fn advised(mut self, advice: MemoryAdvice) -> Aggregator {
@@ -150,6 +162,14 @@ impl Aggregator {
     pub fn alloc(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) -> BlockId {
         let site = self.sites.index_of(stack);
         self.add(site, Allocation { thread, size, time_us })
+    }
+
+    /// Says how the block of an allocation was requested that comes next, or came; plain requests are not said.
+    #[inline]
+    pub fn requested(&mut self, stack: StackId, request: Request, size: u64) {
+        if let Some(requests) = &mut self.requests {
+            requests.entry(stack).or_default().count(request, size);
+        }
     }
 
     /// A block is freed, by `free` or by `realloc` to no size.
@@ -264,7 +284,9 @@ impl Aggregator {
 
     /// About how many bytes stay of it at the end, when blocks are no longer of interest.
     pub fn kept_bytes(&self) -> u64 {
-        self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>()) as u64
+        const REQUEST_BYTES: usize = 2 * size_of::<(StackId, RequestTotals)>();
+        let requests = self.requests.as_ref().map_or(0, |requests| requests.len() * REQUEST_BYTES);
+        self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>() + requests) as u64
     }
 
     /// Returns whether a live block is a thread's latest allocation, so that it is temporary if the thread frees it
@@ -288,12 +310,18 @@ impl Aggregator {
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
     pub fn finish(self, end_us: u64) -> Summary {
+        let requests = self.requests.clone().map(|requests| {
+            let mut requests: Vec<_> = requests.into_iter().collect();
+            requests.sort_unstable_by_key(|(stack, _)| *stack);
+            requests
+        });
         Summary {
             totals: self.totals(),
             peak_us: self.peak_us,
             frees_unmatched: self.frees_unmatched,
             sites: self.sites.finish(self.peak_serial, end_us),
             threads: self.threads.iter().map(|thread| thread.metrics).collect(),
+            requests,
         }
     }
 

@@ -21,6 +21,7 @@ mod metrics;
 mod model;
 mod redact;
 mod region;
+mod requests;
 mod suppressions;
 
 pub use accesses::{ByteAccesses, SiteAccesses};
@@ -44,6 +45,7 @@ pub use model::{
     TimeUnit,
 };
 pub use region::{RegionMetrics, RegionTotals, Regions};
+pub use requests::{Request, RequestTotals, Requested, Requests};
 pub use suppressions::{
     KNOWN_LEAKS, LibraryLeak, SuppressedSite, Suppression, SuppressionError, known_leaks, suppress_leaks,
 };

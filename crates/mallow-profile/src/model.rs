@@ -3,7 +3,9 @@
 //! Everything is plain data with public fields; ids are indices into the table that their documentation names
 //! and are meaningless in any other profile.
 
-use crate::{Availability, EventsLost, Measure, SiteAccesses, SiteTotals, Totals};
+use crate::{
+    Aggregator, Availability, EventsLost, Measure, RequestTotals, Requests, SiteAccesses, SiteTotals, Totals,
+};
 use mallow_base::{Frame, printable};
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
@@ -20,6 +22,8 @@ pub struct Profile {
     pub sites: Vec<Site>,
     /// How often each byte of their blocks was accessed, of sites that have this.
     pub accesses: SiteAccesses,
+    /// How their blocks were requested, of processes whose source tells this.
+    pub requests: Requests,
     /// Which metrics the source has; the others are 0 and mean nothing.
     pub known: Availability,
 }
@@ -200,6 +204,30 @@ impl Profile {
         totals
     }
 
+    /// Takes the requests of a process, if they are told apart; its stacks begin at `base`.
+    pub fn take_requests(
+        &mut self,
+        process: ProcessIndex,
+        base: u32,
+        requests: Option<&[(StackId, RequestTotals)]>,
+    ) {
+        let Some(requests) = requests else { return };
+        self.requests.know(process);
+        for (stack, totals) in requests {
+            let stack = (*stack != Aggregator::NO_STACK).then(|| StackId(base.wrapping_add(stack.0)));
+            self.requests.add(process, stack, *totals);
+        }
+    }
+
+    /// Returns the requests of all sites that are left; none if those of any process are not known.
+    pub fn request_totals(&self) -> Option<RequestTotals> {
+        let mut sum = RequestTotals::default();
+        for site in &self.sites {
+            sum.add(&self.requests.of(site.process, site.stack)?);
+        }
+        (!self.sites.is_empty()).then_some(sum)
+    }
+
     /// Events of all processes that were not recorded.
     pub fn events_lost(&self) -> EventsLost {
         self.processes.iter().fold(EventsLost::default(), |lost, process| lost.and(process.events_lost))
@@ -212,6 +240,7 @@ impl Profile {
             numbers[index.0 as usize] = Some(ProcessIndex(number));
         }
         self.accesses.renumber(&numbers);
+        self.requests.renumber(&numbers);
         self.sites.retain_mut(|site| match numbers[site.process.0 as usize] {
             Some(number) => {
                 site.process = number;

@@ -238,9 +238,10 @@ proptest! {
         }
         let end_us = both.time_us + 10;
         let (totals, peak_us, unmatched, sites) = both.twin.summary(end_us);
-        let Summary { totals: found, peak_us: found_us, frees_unmatched, sites: found_sites, threads } =
+        let Summary { totals: found, peak_us: found_us, frees_unmatched, sites: found_sites, threads, requests } =
             both.aggregator.finish(end_us);
         prop_assert_eq!((found, found_us, frees_unmatched), (totals, peak_us, unmatched));
+        prop_assert_eq!(requests, None);
         let found_sites: BTreeMap<u32, SiteTotals> =
             found_sites.iter().map(|site| (site.stack.0, site.totals)).collect();
         prop_assert_eq!(found_sites, sites);

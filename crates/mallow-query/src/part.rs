@@ -85,12 +85,20 @@ impl ProfileFile {
                 self.path.display()
             )));
         }
+        let knows_requests = self.profile.sites.iter().all(|site| self.profile.requests.knows(site.process));
+        if expression.asks_for_requests() && !knows_requests {
+            return Err(Failure::new(format!(
+                "{} does not tell how blocks were requested, which --filter requires.",
+                self.path.display()
+            )));
+        }
         let processes = self
             .profile
             .processes
             .iter()
             .map(|process| ProcessName { pid: process.pid, command: &process.command });
         let matching = Matching::of(expression, &self.profile.stacks, processes);
+        let matching = matching.with_requests(&self.profile.requests);
         Ok(Filtered::new(matching, self.profile.processes.len()))
     }
 
@@ -108,6 +116,8 @@ impl ProfileFile {
             Stop::Failed(failure) => failure,
         })?;
         self.profile.sites.clear();
+        // Events do not say it.
+        self.profile.requests.forget();
         for (index, mut findings) in processes.into_iter().zip(found) {
             let process = &mut self.profile.processes[index.0 as usize];
             if window.to_us < u64::MAX && process.ended_us < window.to_us {
@@ -172,6 +182,9 @@ pub(crate) fn keep_wanted_time(
     let path = path.display();
     if expression.asks_for_sizes() {
         return Err(Failure::new(format!("{path} is a CPU profile, which has no sizes for --filter.")));
+    }
+    if expression.asks_for_requests() {
+        return Err(Failure::new(format!("{path} is a CPU profile, which has no requests for --filter.")));
     }
     if expression.asks_for_threads() && profile.samples.is_empty() {
         return Err(Failure::new(format!("{path} has no threads, which --filter requires.")));

@@ -2,13 +2,14 @@
 //!
 //! Layout: the ten totals · peak_us · frees_unmatched · list of threads (allocations · bytes) · list of sites: the stack id as a
 //! signed difference to the one before (0; `u32::MAX` when no stack was taken), the twelve figures of [`site_columns`], and last_us as
-//! a signed difference to first_us · live_blocks_at_max of each site.
+//! a signed difference to first_us · live_blocks_at_max of each site · if requests are told apart: list of the stacks that have made more than plain
+//! ones: the stack id as above · allocations and bytes of zeroed memory · the same of aligned memory.
 //!
 //! Sites are best in the order of stack ids, and stack ids are not checked.
 
 use crate::varint::{DecodeError, Reader, put, zigzag};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals};
+use mallow_profile::{RequestTotals, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals};
 
 /// A column: the metric, and what a reader expects there.
 type Column<'a> = (&'a mut u64, &'static str);
@@ -47,6 +48,16 @@ fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
     ]
 }
 
+/// The columns of a site's requests.
+fn request_columns(totals: &mut RequestTotals) -> [Column<'_>; 4] {
+    [
+        (&mut totals.zeroed.allocations, "the allocations of zeroed memory"),
+        (&mut totals.zeroed.bytes, "the bytes of zeroed memory"),
+        (&mut totals.aligned.allocations, "the allocations of aligned memory"),
+        (&mut totals.aligned.bytes, "the bytes of aligned memory"),
+    ]
+}
+
 impl Payload for Summary {
     const KIND: ChunkKind = ChunkKind::FOLDED;
 
@@ -69,6 +80,15 @@ impl Payload for Summary {
             stack = u64::from(site.stack.0);
         }
         self.sites.iter().for_each(|site| put(out, site.totals.live_blocks_at_max));
+        let Some(requests) = &self.requests else { return };
+        put(out, requests.len() as u64);
+        let mut before = 0;
+        for (stack, totals) in requests {
+            put(out, zigzag(u64::from(stack.0).wrapping_sub(before)));
+            let mut totals = *totals;
+            request_columns(&mut totals).iter().for_each(|(metric, _)| put(out, **metric));
+            before = u64::from(stack.0);
+        }
     }
 
     fn decode(payload: &[u8]) -> Result<Summary, DecodeError> {
@@ -85,15 +105,13 @@ impl Payload for Summary {
         })?;
         let mut stack = 0u64;
         summary.sites = reader.list(14, "the sites", |reader| {
-            let start = *reader;
-            stack = stack.wrapping_add(reader.signed("a site's stack")?);
-            let id = u32::try_from(stack).map_err(|_| start.expected("a stack id of 32 bits"))?;
+            let stack = next_stack(&mut stack, reader)?;
             let mut totals = SiteTotals::default();
             for (metric, expected) in site_columns(&mut totals) {
                 *metric = reader.varint(expected)?;
             }
             totals.last_us = totals.first_us.wrapping_add(reader.signed("a site's last allocation")?);
-            Ok(SiteSummary { stack: StackId(id), totals })
+            Ok(SiteSummary { stack, totals })
         })?;
         // The first traces end here.
         if !reader.is_at_end() {
@@ -101,6 +119,23 @@ impl Payload for Summary {
                 site.totals.live_blocks_at_max = reader.varint("a site's blocks at its own maximum")?;
             }
         }
+        if !reader.is_at_end() {
+            let mut stack = 0u64;
+            summary.requests = Some(reader.list(5, "the requests", |reader| {
+                let (stack, mut totals) = (next_stack(&mut stack, reader)?, RequestTotals::default());
+                for (metric, expected) in request_columns(&mut totals) {
+                    *metric = reader.varint(expected)?;
+                }
+                Ok((stack, totals))
+            })?);
+        }
         Ok(summary)
     }
+}
+
+/// Reads a stack's id, which is written as its difference to the one before.
+fn next_stack(before: &mut u64, reader: &mut Reader<'_>) -> Result<StackId, DecodeError> {
+    let start = *reader;
+    *before = before.wrapping_add(reader.signed("a site's stack")?);
+    u32::try_from(*before).map(StackId).map_err(|_| start.expected("a stack id of 32 bits"))
 }

@@ -157,6 +157,14 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
         bytes: thread.bytes,
     };
     let stack = |stack: StackId| StackId(used.numbers[&stack]);
+    let requests = profile.requests.knows(ProcessIndex(index)).then(|| {
+        let of = |site: Option<StackId>| match site {
+            Some(id) => used.numbers.get(&id).copied().map(StackId),
+            None => Some(Aggregator::NO_STACK),
+        };
+        let told = profile.requests.sites(ProcessIndex(index));
+        told.filter_map(|(site, totals)| Some((of(site)?, *totals))).collect()
+    });
     Summary {
         totals: process.totals,
         peak_us: process.peak_us,
@@ -168,6 +176,7 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
                 totals: site.totals,
             })
             .collect(),
+        requests,
     }
 }
 

@@ -2,8 +2,8 @@
 
 use mallow_base::Language;
 use mallow_profile::{
-    Address, Availability, Exit, LiveSample, Module, ModuleId, Nameless, Recording, Sample, SiteSummary,
-    SiteTotals, StackId, Summary, ThreadSummary, TimeUnit, Totals,
+    Address, Availability, Exit, LiveSample, Module, ModuleId, Nameless, Recording, RequestTotals, Requested,
+    Sample, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, TimeUnit, Totals,
 };
 use mallow_trace::*;
 use proptest::collection::vec;
@@ -45,11 +45,13 @@ proptest! {
     fn folded_metrics_come_back(
         totals in any::<[u64; 12]>(), threads in vec(any::<(u64, u64)>(), 0..4),
         sites in vec((any::<u32>(), any::<[u64; 14]>()), 0..8),
+        requests in proptest::option::of(vec((any::<u32>(), any::<[u64; 4]>()), 0..4)),
     ) {
         let summary = Summary {
             totals: totals_of(&totals), peak_us: totals[10], frees_unmatched: totals[11],
             threads: threads.iter().map(|&(allocations, bytes)| ThreadSummary { allocations, bytes }).collect(),
             sites: sites.iter().map(|(stack, metrics)| site_of(*stack, metrics)).collect(),
+            requests: requests.map(|list| list.iter().map(|(stack, n)| (StackId(*stack), requests_of(n))).collect()),
         };
         let mut payload = Vec::new();
         summary.encode(&mut payload);
@@ -78,6 +80,13 @@ fn totals_of(n: &[u64; 12]) -> Totals {
         peak_blocks: n[7],
         leaked_bytes: n[8],
         leaked_blocks: n[9],
+    }
+}
+
+fn requests_of(n: &[u64; 4]) -> RequestTotals {
+    RequestTotals {
+        zeroed: Requested { allocations: n[0], bytes: n[1] },
+        aligned: Requested { allocations: n[2], bytes: n[3] },
     }
 }
 

@@ -1,7 +1,8 @@
-//! Filters: which part of a profile is looked at, as an expression over functions, files, modules, languages, sizes, threads and processes.
+//! Filters: which part of a profile is looked at, as an expression over functions, files, modules, languages, requests, sizes, threads and
+//! processes.
 //!
-//! A test of functions, files, modules or languages holds for a stack if it holds for some frame of it, folded ones included. Tests of the
-//! other fields hold for a block or a sample. `and`, `or`, `not` and parentheses put them together.
+//! A test of functions, files, modules or languages holds for a stack if it holds for some frame of it, folded ones included; one of requests
+//! if the stack has made such a one. Tests of the other fields hold for a block or a sample. `and`, `or`, `not` and parentheses put them together.
 //!
 //! In reading order: [`Expression`] is what was typed (`parse.rs` reads it, `wrong.rs` says what is wrong with it), [`Matching`] holds it
 //! against a profile.
@@ -43,6 +44,7 @@ enum Test {
     Frame(FrameField, TextTest),
     Thread(TextTest),
     Process(TextTest),
+    Request(TextTest),
     Size(Comparison, u64),
 }
 
@@ -113,6 +115,11 @@ impl Expression {
     /// Returns whether it has a test of processes.
     pub fn asks_for_processes(&self) -> bool {
         self.tests.iter().any(|test| matches!(test, Test::Process(_)))
+    }
+
+    /// Returns whether it has a test of requests.
+    pub fn asks_for_requests(&self) -> bool {
+        self.tests.iter().any(|test| matches!(test, Test::Request(_)))
     }
 
     /// Returns whether it needs events: sums by stack have no sizes and threads.

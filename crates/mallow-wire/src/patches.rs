@@ -15,7 +15,7 @@ pub const PATCHES_VARIABLE: &str = "MALLOW_PATCHES";
 /// "mallowpl", little endian.
 pub const PLAN_MAGIC: u64 = u64::from_le_bytes(*b"mallowpl");
 /// Both sides travel in one binary: a difference means that a child was started by another mallow.
-pub const PLAN_VERSION: u32 = 4;
+pub const PLAN_VERSION: u32 = 5;
 /// The longest plan.
 pub const PLAN_BYTES_MAX: usize = 1 << 20;
 
@@ -133,8 +133,9 @@ pub struct Arguments {
     pub size: u8,
     /// The number of elements of that size.
     pub count: u8,
-    /// Unused.
-    pub spare: u8,
+    /// The kind of record that says that it allocated a block: [`Kind::Alloc`](crate::event::Kind::Alloc),
+    /// [`Zeroed`](crate::event::Kind::Zeroed) or [`Aligned`](crate::event::Kind::Aligned).
+    pub record: u8,
 }
 
 /// In a [`Fixup`]'s `kind`: a distance of 32 bits.

@@ -28,7 +28,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 18;
+pub const SHARED_VERSION: u32 = 19;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;

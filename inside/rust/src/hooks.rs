@@ -6,6 +6,7 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::arch::naked_asm;
+use mallow_recorder::calls::Kind;
 use mallow_recorder::shadow::Heap;
 use mallow_recorder::watchers::{OWN, watchers};
 use mallow_recorder::{Caller, calls, outside};
@@ -71,13 +72,14 @@ unsafe extern "C" fn work_alloc<A: GlobalAlloc + 'static>(
     bp: usize,
 ) -> *mut u8 {
     let (at, watchers) = (Caller { sp, bp }, watchers());
+    let kind = if zeroed { Kind::Zeroed } else { Kind::Alloc };
     // SAFETY: the program's own arguments, of which the first two are a layout's.
     let below = || unsafe {
         let layout = Layout::from_size_align_unchecked(size, align);
         if zeroed { allocator.alloc_zeroed(layout) } else { allocator.alloc(layout) }
     };
     // SAFETY: the registers are those of the call.
-    let own = || unsafe { own(watchers, below, |down| allocating(at, size, down)) };
+    let own = || unsafe { own(watchers, below, |down| allocating(kind, at, size, down)) };
     match outside::calls() {
         // SAFETY: as above.
         Some(calls) if !is_libc::<A>() => unsafe { calls.allocating(size, own) },
@@ -168,9 +170,9 @@ unsafe fn own<D: FnOnce() -> *mut u8>(watchers: u32, down: D, record: impl FnOnc
 }
 
 #[inline(always)]
-fn allocating(at: Caller, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
+fn allocating(kind: Kind, at: Caller, size: usize, down: impl FnOnce() -> *mut u8) -> *mut u8 {
     // SAFETY: the registers at the entry of a function that has not returned.
-    unsafe { calls::allocating(Heap::Operators, at, size, down) }
+    unsafe { calls::allocating(Heap::Operators, kind, at, size, down) }
 }
 
 #[inline(always)]

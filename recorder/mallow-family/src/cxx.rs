@@ -19,7 +19,7 @@ use core::arch::naked_asm;
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_recorder::bounds::at;
-use mallow_recorder::calls::{allocating, freeing};
+use mallow_recorder::calls::{Kind, allocating, freeing};
 use mallow_recorder::real::Real;
 use mallow_recorder::shadow::Heap;
 #[cfg(feature = "gated")]
@@ -243,8 +243,9 @@ unsafe extern "C" fn work_new(size: usize, align: usize, index: usize, sp: usize
     if !is_recorded() {
         return call();
     }
+    let kind = if is_aligned(index) { Kind::Aligned } else { Kind::Alloc };
     // SAFETY: the hook passed its caller's registers.
-    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, call) }
+    unsafe { allocating(Heap::Operators, kind, Caller { sp, bp }, size, call) }
 }
 
 unsafe extern "C" fn work_delete(block: *mut u8, a: usize, b: usize, sp: usize, bp: usize, index: usize) {

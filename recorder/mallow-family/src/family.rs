@@ -4,7 +4,9 @@ use crate::stub::hooked;
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
-use mallow_recorder::calls::{allocating, freeing_at_once, freeing_guarded, freeing_published, reallocating};
+use mallow_recorder::calls::{
+    Kind, allocating, freeing_at_once, freeing_guarded, freeing_published, reallocating,
+};
 use mallow_recorder::real::Real;
 use mallow_recorder::script;
 use mallow_recorder::shadow::Heap;
@@ -50,7 +52,9 @@ pub mod elsewhere {
 
     unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
         // SAFETY: as in `work_malloc`.
-        unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&PVALLOC, size)) }
+        unsafe {
+            allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&PVALLOC, size))
+        }
     }
 }
 
@@ -140,13 +144,13 @@ pub(crate) unsafe fn real_free(block: *mut u8) {
 
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&MALLOC, size)) }
+    unsafe { allocating(Heap::Malloc, Kind::Alloc, Caller { sp, bp }, size, move || call_one(&MALLOC, size)) }
 }
 
 unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
     unsafe {
-        allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), move || {
+        allocating(Heap::Malloc, Kind::Zeroed, Caller { sp, bp }, count.saturating_mul(size), move || {
             call_two(&CALLOC, count, size)
         })
     }
@@ -161,7 +165,7 @@ unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: us
     // SAFETY: as in `work_malloc`.
     unsafe {
         if block.is_null() {
-            allocating(Heap::Malloc, caller, size, call)
+            allocating(Heap::Malloc, Kind::Alloc, caller, size, call)
         } else {
             reallocating(Heap::Malloc, caller, block, size, call)
         }
@@ -191,7 +195,7 @@ unsafe extern "C" fn work_reallocarray(
     // SAFETY: as in `work_malloc`.
     unsafe {
         if block.is_null() {
-            allocating(Heap::Malloc, caller, bytes, call)
+            allocating(Heap::Malloc, Kind::Alloc, caller, bytes, call)
         } else {
             reallocating(Heap::Malloc, caller, block, bytes, call)
         }
@@ -248,23 +252,31 @@ unsafe extern "C" fn work_posix_memalign(
         },
     };
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, call) };
+    unsafe { allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, call) };
     answer
 }
 
 unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_two(&MEMALIGN, align, size)) }
+    unsafe {
+        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || {
+            call_two(&MEMALIGN, align, size)
+        })
+    }
 }
 
 unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
     unsafe {
-        allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_two(&ALIGNED_ALLOC, align, size))
+        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || {
+            call_two(&ALIGNED_ALLOC, align, size)
+        })
     }
 }
 
 unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, move || call_one(&VALLOC, size)) }
+    unsafe {
+        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&VALLOC, size))
+    }
 }

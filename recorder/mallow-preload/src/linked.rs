@@ -55,7 +55,13 @@ extern "C" fn changed() {
 
 fn hook_for(call: Call, arguments: Arguments) -> usize {
     let hook: unsafe extern "C" fn() = match (call, arguments) {
-        (Call::Allocate, Arguments { size: 0, count: NO_ARGUMENT, .. }) => hook_allocate,
+        (Call::Allocate, Arguments { size: 0, count: NO_ARGUMENT, record, .. }) => {
+            match Kind::of(record.into()) {
+                Some(Kind::Zeroed) => hook_allocate_zeroed,
+                Some(Kind::Aligned) => hook_allocate_aligned,
+                _ => hook_allocate,
+            }
+        }
         (Call::Free, Arguments { block: 0, .. }) => hook_free,
         _ => hook_any,
     };
@@ -64,7 +70,7 @@ fn hook_for(call: Call, arguments: Arguments) -> usize {
 
 /// A hook for functions of up to three arguments: as an exported one's, with the description as one argument more.
 macro_rules! short_hook {
-    ($hook:ident, $work:ident) => {
+    ($hook:ident, $work:path) => {
         #[unsafe(naked)]
         unsafe extern "C" fn $hook() {
             naked_asm!(
@@ -86,8 +92,19 @@ macro_rules! short_hook {
     };
 }
 
-short_hook!(hook_allocate, work_allocate);
+short_hook!(hook_allocate, work_allocate::<{ Kind::Alloc as u8 }>);
+short_hook!(hook_allocate_zeroed, work_allocate::<{ Kind::Zeroed as u8 }>);
+short_hook!(hook_allocate_aligned, work_allocate::<{ Kind::Aligned as u8 }>);
 short_hook!(hook_free, work_free);
+
+/// The kind of record of a block that is allocated.
+#[inline(always)]
+const fn kind_of(record: u8) -> Kind {
+    match Kind::of(record as u64) {
+        Some(kind) if kind.is_allocation() => kind,
+        _ => Kind::Alloc,
+    }
+}
 
 type ThreeArguments = unsafe extern "C" fn(usize, usize, usize) -> *mut u8;
 
@@ -98,7 +115,7 @@ macro_rules! passed_on {
     };
 }
 
-unsafe extern "C" fn work_allocate(
+unsafe extern "C" fn work_allocate<const KIND: u8>(
     size: usize,
     b: usize,
     c: usize,
@@ -112,14 +129,14 @@ unsafe extern "C" fn work_allocate(
             Some(counted) => {
                 allocating_counted(counted, Heap::Operators, size, passed_on!(patched, size, b, c))
             }
-            None => allocate_guarded(size, b, c, sp, bp, patched),
+            None => allocate_guarded::<KIND>(size, b, c, sp, bp, patched),
         }
     }
 }
 
 /// What [`work_allocate`] ends with: a jump, as the arguments are where they were.
 #[inline(never)]
-unsafe extern "C" fn allocate_guarded(
+unsafe extern "C" fn allocate_guarded<const KIND: u8>(
     size: usize,
     b: usize,
     c: usize,
@@ -127,8 +144,11 @@ unsafe extern "C" fn allocate_guarded(
     bp: usize,
     patched: &Patched,
 ) -> *mut u8 {
+    let caller = Caller { sp, bp };
     // SAFETY: as above.
-    unsafe { allocating_guarded(Heap::Operators, Caller { sp, bp }, size, passed_on!(patched, size, b, c)) }
+    unsafe {
+        allocating_guarded(Heap::Operators, kind_of(KIND), caller, size, passed_on!(patched, size, b, c))
+    }
 }
 
 unsafe extern "C" fn work_free(block: *mut u8, b: usize, c: usize, sp: usize, bp: usize, patched: &Patched) {
@@ -354,7 +374,7 @@ unsafe extern "C" fn finish(frame: &mut Frame, answer: usize) -> usize {
 
 unsafe fn record(guard: &Guard, frame: &Frame, came: &CallResult) {
     let (kind, block) = match (came, frame.replaces()) {
-        (CallResult::Block(block), false) => (Kind::Alloc, *block),
+        (CallResult::Block(block), false) => (kind_of(frame.patched().arguments.record), *block),
         (CallResult::Block(block), true) => (Kind::ReallocDone, *block),
         (CallResult::Freed, _) => {
             guard.push([word0(Kind::ReallocFreed, 0, 0)]);

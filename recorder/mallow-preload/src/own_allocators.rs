@@ -7,7 +7,7 @@
 use core::arch::naked_asm;
 use core::ffi::c_void;
 use mallow_recorder::Caller;
-use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::calls::{Kind, allocating, freeing, reallocating};
 use mallow_recorder::outside::{Calls, Down};
 use mallow_recorder::shadow::Heap;
 
@@ -44,7 +44,7 @@ unsafe extern "C" fn work_allocating(
     bp: usize,
 ) -> *mut u8 {
     // SAFETY: the registers at the entry; the program passes a function with what it wants to be called with.
-    unsafe { allocating(Heap::Operators, Caller { sp, bp }, size, move || down(context)) }
+    unsafe { allocating(Heap::Operators, Kind::Alloc, Caller { sp, bp }, size, move || down(context)) }
 }
 
 unsafe extern "C" fn work_freeing(block: *mut u8, down: Down, context: *mut c_void, sp: usize, bp: usize) {

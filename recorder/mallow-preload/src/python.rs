@@ -9,7 +9,7 @@
 use core::ffi::{CStr, c_int};
 use core::mem::transmute;
 use core::sync::atomic::{AtomicUsize, Ordering};
-use mallow_recorder::calls::{allocating, freeing, reallocating};
+use mallow_recorder::calls::{Kind, allocating, freeing, reallocating};
 use mallow_recorder::shadow::Heap;
 use mallow_recorder::{Caller, bootstrap, elf, process, session};
 use mallow_wire::shared::{FEATURE_PYTHON_OBJECTS, PYTHON_OBJECTS_COUNTED, PYTHON_OBJECTS_ELSEWHERE};
@@ -175,7 +175,7 @@ unsafe extern "C" fn work_malloc(before: &Before, size: usize, sp: usize, bp: us
     // SAFETY: what was in the table has this type.
     let call = move || unsafe { transmute::<usize, Malloc>(malloc)(context, size) };
     // SAFETY: the registers are those of a live frame.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, size, call) }
+    unsafe { allocating(Heap::Malloc, Kind::Alloc, Caller { sp, bp }, size, call) }
 }
 
 unsafe extern "C" fn work_calloc(
@@ -189,7 +189,7 @@ unsafe extern "C" fn work_calloc(
     // SAFETY: as in `work_malloc`.
     let call = move || unsafe { transmute::<usize, Calloc>(calloc)(context, count, size) };
     // SAFETY: as above.
-    unsafe { allocating(Heap::Malloc, Caller { sp, bp }, count.saturating_mul(size), call) }
+    unsafe { allocating(Heap::Malloc, Kind::Zeroed, Caller { sp, bp }, count.saturating_mul(size), call) }
 }
 
 unsafe extern "C" fn work_realloc(
@@ -205,7 +205,7 @@ unsafe extern "C" fn work_realloc(
     // SAFETY: as above.
     unsafe {
         if block.is_null() {
-            allocating(Heap::Malloc, Caller { sp, bp }, size, call)
+            allocating(Heap::Malloc, Kind::Alloc, Caller { sp, bp }, size, call)
         } else {
             reallocating(Heap::Malloc, Caller { sp, bp }, block, size, call)
         }

@@ -8,19 +8,26 @@ use crate::counted::{Counted, enter_counting};
 use crate::shadow::{self, Heap};
 use crate::stat::{self, Rest};
 use crate::thread::{Entry, Guard, Thread, enter};
-use mallow_wire::event::{Kind, size_saturated, word0, word1};
+pub use mallow_wire::event::Kind;
+use mallow_wire::event::{size_saturated, word0, word1};
 
-/// An allocating call: `call` returns the block, or null.
+/// An allocating call: `call` returns the block, or null. `kind` is that of its record when there is a block.
 ///
 /// # Safety
 /// `caller` holds the registers at the hooked function's entry.
 #[inline(always)]
-pub unsafe fn allocating(heap: Heap, caller: Caller, size: usize, call: impl FnOnce() -> *mut u8) -> *mut u8 {
+pub unsafe fn allocating(
+    heap: Heap,
+    kind: Kind,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
     // SAFETY: by contract.
     unsafe {
         match enter_counting(caller) {
             Some(counted) => allocating_counted(counted, heap, size, call),
-            None => allocating_out_of_line(heap, caller, size, call),
+            None => allocating_out_of_line(heap, kind, caller, size, call),
         }
     }
 }
@@ -80,12 +87,13 @@ unsafe fn count_allocation(thread: *mut Thread, heap: Heap, block: *mut u8, size
 #[inline(never)]
 unsafe fn allocating_out_of_line(
     heap: Heap,
+    kind: Kind,
     caller: Caller,
     size: usize,
     call: impl FnOnce() -> *mut u8,
 ) -> *mut u8 {
     // SAFETY: by contract.
-    unsafe { allocating_guarded(heap, caller, size, call) }
+    unsafe { allocating_guarded(heap, kind, caller, size, call) }
 }
 
 /// An allocating call that is recorded, or counted beside other work of ours, or passed on.
@@ -95,6 +103,7 @@ unsafe fn allocating_out_of_line(
 #[inline(always)]
 pub unsafe fn allocating_guarded(
     heap: Heap,
+    kind: Kind,
     caller: Caller,
     size: usize,
     call: impl FnOnce() -> *mut u8,
@@ -105,7 +114,7 @@ pub unsafe fn allocating_guarded(
             Entry::Record(guard) => {
                 let block = call();
                 guard.in_hook();
-                let kind = if block.is_null() { Kind::Failed } else { Kind::Alloc };
+                let kind = if block.is_null() { Kind::Failed } else { kind };
                 write_sized(&guard, kind, block, size, caller);
                 block
             }

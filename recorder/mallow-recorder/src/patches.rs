@@ -85,7 +85,7 @@ pub(crate) fn patch_empty(entry: usize, object: Mapped, hook: usize) -> bool {
     let mut patch = Patch {
         entry_svma: entry.wrapping_sub(object.bias) as u64,
         call: Call::Inner as u32,
-        arguments: Arguments { block: NO_ARGUMENT, size: NO_ARGUMENT, count: NO_ARGUMENT, spare: 0 },
+        arguments: Arguments { block: NO_ARGUMENT, size: NO_ARGUMENT, count: NO_ARGUMENT, record: 0 },
         displaced_bytes: JUMP_BYTES as u8,
         moved_bytes: 1,
         fixup_count: 0,

@@ -136,7 +136,7 @@ pub(crate) mod tests {
         let mut patch = Patch {
             entry_svma: 0x2000,
             call: Call::Free as u32,
-            arguments: Arguments { block: 0, size: NO_ARGUMENT, count: NO_ARGUMENT, spare: 0 },
+            arguments: Arguments { block: 0, size: NO_ARGUMENT, count: NO_ARGUMENT, record: 0 },
             displaced_bytes: 5,
             moved_bytes: 10,
             fixup_count: 1,

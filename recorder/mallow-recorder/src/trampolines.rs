@@ -164,7 +164,7 @@ pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn patched() -> Patched {
-        let arguments = Arguments { block: 0, size: 0, count: 0, spare: 0 };
+        let arguments = Arguments { block: 0, size: 0, count: 0, record: 0 };
         let steps = [Step { displaced: 0, moved: 0 }; STEPS_MAX];
         Patched { real: 0, call: Call::Free, arguments, entry: 0x1000, step_count: 0, steps }
     }

@@ -50,8 +50,8 @@ pub(crate) struct LowFilter {
 /// The part of a profile that metrics are computed from.
 #[derive(Debug, Args)]
 pub(crate) struct LowExpression {
-    /// Only what matches EXPRESSION: tests of function, file, module, language, size, thread and process, with and, or, not and
-    /// parentheses, such as 'function:parse and not module:libc'
+    /// Only what matches EXPRESSION: tests of function, file, module, language, request, size, thread and process, with and, or, not
+    /// and parentheses, such as 'function:parse and not module:libc'
     #[arg(long, value_name = "EXPRESSION")]
     pub(crate) filter: Option<Expression>,
 }

@@ -79,6 +79,12 @@ impl Page<'_> {
         if self.totals.reallocations > 0 {
             parts.push(format!("{} by realloc", grouped(self.totals.reallocations)));
         }
+        let requests = self.profile.request_totals().unwrap_or_default();
+        for (requested, how) in [(requests.zeroed, "by calloc"), (requests.aligned, "aligned")] {
+            if requested.allocations > 0 {
+                parts.push(format!("{} {how}", grouped(requested.allocations)));
+            }
+        }
         if self.totals.failed > 0 {
             parts.push(format!("{} failed", grouped(self.totals.failed)));
         }

@@ -152,6 +152,7 @@ impl Parts {
             process.stacks = Vec::new();
             if let Some(summary) = &mut process.summary {
                 summary.sites = Vec::new();
+                summary.requests = None;
             }
             process.accesses = Accesses::default();
         }
@@ -176,6 +177,7 @@ impl ProcessParts {
             gone.iter().for_each(|site| totals.add(&site.totals));
             known.push(SiteSummary { stack: Aggregator::NO_STACK, totals });
             summary.sites = known;
+            summary.requests = None;
         }
         summary
     }

@@ -1,6 +1,8 @@
 //! An expression held against a profile: what each stack, process and thread says of its tests.
 
+use super::parse::REQUESTS;
 use super::{Expression, Test, TextTest};
+use mallow_profile::Requests;
 use mallow_stacks::{ProcessIndex, StackId, Stacks};
 
 /// The names of a process.
@@ -28,6 +30,8 @@ pub struct Matching {
     expression: Expression,
     /// For each stack node the tests that hold at it or outwards of it.
     of_stacks: Vec<u64>,
+    /// The same of the calls of each process that have no stack.
+    of_stackless: Vec<u64>,
     of_processes: Vec<u64>,
     sizes: u64,
 }
@@ -61,33 +65,62 @@ impl Matching {
         let of_process = |process: ProcessName<'_>| {
             bits(&|test| matches!(test, Test::Process(text) if is_process(text, process)))
         };
+        let of_processes: Vec<u64> = processes.into_iter().map(of_process).collect();
         Matching {
             of_stacks,
-            of_processes: processes.into_iter().map(of_process).collect(),
+            of_stackless: vec![0; of_processes.len()],
+            of_processes,
             sizes: bits(&|test| matches!(test, Test::Size(..))),
             expression: expression.clone(),
         }
     }
 
+    /// The same, with the requests of a profile's stacks.
+    #[must_use]
+    pub fn with_requests(mut self, requests: &Requests) -> Matching {
+        for process in (0..self.of_processes.len() as u32).map(ProcessIndex) {
+            for (stack, totals) in requests.sites(process) {
+                let made = |text: &TextTest| {
+                    let made = |request| totals.of(request).allocations > 0;
+                    REQUESTS.iter().any(|(word, request)| made(*request) && text.holds(word))
+                };
+                let bits = self.bits(|test| matches!(test, Test::Request(text) if made(text)));
+                let of_stack = match stack {
+                    Some(stack) => self.of_stacks.get_mut(stack.0 as usize),
+                    None => self.of_stackless.get_mut(process.0 as usize),
+                };
+                if let Some(of_stack) = of_stack {
+                    *of_stack |= bits;
+                }
+            }
+        }
+        self
+    }
+
     /// Returns which tests a thread passes, for [`Matching::wants`].
     pub fn thread(&self, thread: ThreadName<'_>) -> u64 {
-        let holds = |test: &Test| matches!(test, Test::Thread(text) if is_thread(text, thread));
-        let held = self.expression.tests.iter().enumerate().filter(|(_, test)| holds(test));
-        held.fold(0, |bits, (number, _)| bits | 1 << number)
+        self.bits(|test| matches!(test, Test::Thread(text) if is_thread(text, thread)))
     }
 
     /// Returns whether something with a stack is wanted, that is of a process and a thread and has a size, where they matter.
     #[inline]
     pub fn wants(&self, process: ProcessIndex, stack: Option<StackId>, thread: u64, size: u64) -> bool {
-        let of_stack = stack.and_then(|stack| self.of_stacks.get(stack.0 as usize)).copied().unwrap_or(0);
+        let of_stack = match stack {
+            Some(stack) => self.of_stacks.get(stack.0 as usize),
+            None => self.of_stackless.get(process.0 as usize),
+        };
+        let of_stack = of_stack.copied().unwrap_or(0);
         let of_process = self.of_processes.get(process.0 as usize).copied().unwrap_or(0);
         let of_size = if self.sizes == 0 { 0 } else { self.of_size(size) };
         self.expression.root.holds(of_stack | of_process | thread | of_size)
     }
 
     fn of_size(&self, size: u64) -> u64 {
-        let holds =
-            |test: &Test| matches!(test, Test::Size(comparison, than) if comparison.holds(size, *than));
+        self.bits(|test| matches!(test, Test::Size(comparison, than) if comparison.holds(size, *than)))
+    }
+
+    /// The tests that hold, as bits.
+    fn bits(&self, holds: impl Fn(&Test) -> bool) -> u64 {
         let held = self.expression.tests.iter().enumerate().filter(|(_, test)| holds(test));
         held.fold(0, |bits, (number, _)| bits | 1 << number)
     }

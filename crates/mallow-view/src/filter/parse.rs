@@ -11,6 +11,7 @@
 use super::wrong::{FilterError, Reason};
 use super::{Comparison, Expression, FrameField, Node, Test, TextTest};
 use mallow_base::{Language, quantity};
+use mallow_profile::Request;
 use regex::RegexBuilder;
 
 /// Tests of an expression: their results are the bits of a word.
@@ -20,21 +21,27 @@ const DEPTH_MAX: usize = 100;
 /// The maximal size of a compiled regular expression.
 const PATTERN_BYTES_MAX: usize = 1 << 20;
 
-const FIELDS: [(&str, Field); 7] = [
+const FIELDS: [(&str, Field); 8] = [
     ("function", Field::Frame(FrameField::Function)),
     ("file", Field::Frame(FrameField::File)),
     ("module", Field::Frame(FrameField::Module)),
     ("language", Field::Frame(FrameField::Language)),
+    ("request", Field::Request),
     ("size", Field::Size),
     ("thread", Field::Thread),
     ("process", Field::Process),
 ];
+
+/// The words for requests.
+pub(super) const REQUESTS: [(&str, Request); 2] =
+    [("calloc", Request::Zeroed), ("aligned", Request::Aligned)];
 
 #[derive(Clone, Copy)]
 enum Field {
     Frame(FrameField),
     Thread,
     Process,
+    Request,
     Size,
 }
 
@@ -182,6 +189,12 @@ impl<'a> Reader<'a> {
                 return Err((at, Reason::BadLanguage(text)));
             }
         }
+        if let Field::Request = field
+            && sign != '~'
+            && !REQUESTS.iter().any(|(word, _)| *word == text)
+        {
+            return Err((at, Reason::BadRequest(text)));
+        }
         let test = match sign {
             ':' => TextTest::Has(text),
             '=' => TextTest::Is(text),
@@ -195,6 +208,7 @@ impl<'a> Reader<'a> {
         Ok(match field {
             Field::Frame(field) => Test::Frame(field, test),
             Field::Thread => Test::Thread(test),
+            Field::Request => Test::Request(test),
             _ => Test::Process(test),
         })
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::example::{allocated, frame, profile, site};
 use mallow_base::Language;
+use mallow_profile::{RequestTotals, Requested};
 use mallow_stacks::ProcessIndex;
 
 /// Four stacks: a parser, a Python line, a library's, and none.
@@ -26,9 +27,17 @@ fn wanted(text: &str) -> String {
     for stack in [vec![parse, main()], vec![row, main()], vec![inflate, main()], vec![]] {
         site(&mut made, 0, &stack, allocated(1, 8));
     }
+    let stacks: Vec<_> = made.sites.iter().map(|site| site.stack).collect();
+    let of = |allocations| Requested { allocations, bytes: 8 };
+    let [calloc, aligned, both] = [(1, 0), (0, 1), (1, 1)]
+        .map(|(zeroed, aligned)| RequestTotals { zeroed: of(zeroed), aligned: of(aligned) });
+    made.requests.know(ProcessIndex(0));
+    for (stack, totals) in [(0, calloc), (1, both), (3, aligned)] {
+        made.requests.add(ProcessIndex(0), stacks[stack], totals);
+    }
     let expression: Expression = text.parse().unwrap_or_else(|error| panic!("{error}"));
     let processes = [ProcessName { pid: 42, command: "/usr/bin/app --rows 3" }];
-    let matching = Matching::of(&expression, &made.stacks, processes);
+    let matching = Matching::of(&expression, &made.stacks, processes).with_requests(&made.requests);
     let thread = matching.thread(ThreadName { tid: 77, name: "worker-1" });
     let names = ["parse", "row", "inflate", "none"];
     let all = made.sites.iter().zip(names);
@@ -54,6 +63,9 @@ fn each_field_has_its_operators() {
         ("module~^/lib/", "inflate"),
         ("language:python", "row"),
         ("language=native", "parse row inflate"),
+        ("request=calloc", "parse row"),
+        ("request:aligned", "row none"),
+        ("not request~.", "inflate"),
         ("size=4KiB", "parse row inflate none"),
         ("size>=4097", ""),
         ("size<1MiB", "parse row inflate none"),
@@ -131,6 +143,7 @@ fn an_invalid_filter_is_refused_with_its_position() {
         ("function~\"[z-a]\"", 10, "this is no regular expression: invalid character class range"),
         ("function~\"(a{1000}){1000}\"", 10, "this is no regular expression: it is too large"),
         ("language:perl", 9, "no frame has the language perl"),
+        ("request:valloc", 8, "valloc is no request that is told apart; there are calloc and aligned"),
         ("a b", 2, "and, or, or the end was expected"),
         ("operator new", 9, "put a text with blanks in quotes"),
         ("(a or b", 0, "this parenthesis is not closed"),
@@ -155,8 +168,8 @@ fn the_place_is_marked() {
     let error = FilterError { at: "größe:1 or ".len(), reason: Reason::NoField("fuction".into()), ..error };
     assert_eq!(
         error.to_string(),
-        "there is no field fuction; there are function, file, module, language, size, thread, process, and a text that is a name \
-         needs quotes (column 12)\n  größe:1 or fuction:a\n             ^"
+        "there is no field fuction; there are function, file, module, language, request, size, thread, process, \
+         and a text that is a name needs quotes (column 12)\n  größe:1 or fuction:a\n             ^"
     );
 }
 

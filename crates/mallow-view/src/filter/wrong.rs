@@ -30,6 +30,8 @@ pub enum Reason {
     BadSize(String),
     /// A language that no frame has.
     BadLanguage(String),
+    /// No kind of request.
+    BadRequest(String),
     /// Two tests with nothing between them.
     NoWordBetween,
     /// A parenthesis that is not closed.
@@ -45,7 +47,7 @@ pub enum Reason {
 }
 
 /// Fields, for the sentence that refuses another word.
-pub(super) const FIELDS: &str = "function, file, module, language, size, thread, process";
+pub(super) const FIELDS: &str = "function, file, module, language, request, size, thread, process";
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -69,6 +71,9 @@ impl fmt::Display for Reason {
                 f,
                 "no frame has the language {text}; there are native, python, ruby, javascript and java"
             ),
+            Reason::BadRequest(text) => {
+                write!(f, "{text} is no request that is told apart; there are calloc and aligned")
+            }
             Reason::NoWordBetween => {
                 f.write_str("and, or, or the end was expected; put a text with blanks in quotes")
             }

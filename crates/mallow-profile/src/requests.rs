@@ -1,0 +1,144 @@
+//! How blocks were requested: zeroed, as by `calloc`, with an alignment, as by `posix_memalign`, or neither.
+//!
+//! It is told apart while a program runs and kept by stack, for the whole recording: a window or a part of the blocks does not know it.
+
+use mallow_stacks::{ProcessIndex, StackId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a caller wanted of a block beside its size. A reallocation is none of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Request {
+    /// Zeroed memory: `calloc` and its like.
+    Zeroed,
+    /// An alignment: `posix_memalign`, `aligned_alloc`, `memalign`, `valloc`, C++'s `operator new` with one, and their like.
+    Aligned,
+}
+
+/// Successful allocating calls of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requested {
+    /// Their number.
+    pub allocations: u64,
+    /// Their requested bytes.
+    pub bytes: u64,
+}
+
+/// The allocating calls of a stack or a process that wanted more than a size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestTotals {
+    /// Those that wanted zeroed memory.
+    pub zeroed: Requested,
+    /// Those that wanted an alignment.
+    pub aligned: Requested,
+}
+
+/// The requests of all sites that are known.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Processes whose source tells requests apart.
+    known: BTreeSet<ProcessIndex>,
+    /// Sites without an entry have made plain requests alone.
+    sites: BTreeMap<(ProcessIndex, Option<StackId>), RequestTotals>,
+}
+
+impl Requested {
+    fn add(&mut self, other: &Requested) {
+        self.allocations += other.allocations;
+        self.bytes = self.bytes.wrapping_add(other.bytes);
+    }
+}
+
+impl RequestTotals {
+    /// Adds one allocation.
+    #[inline]
+    pub fn count(&mut self, request: Request, bytes: u64) {
+        let requested = match request {
+            Request::Zeroed => &mut self.zeroed,
+            Request::Aligned => &mut self.aligned,
+        };
+        requested.add(&Requested { allocations: 1, bytes });
+    }
+
+    /// Adds those of another stack.
+    pub fn add(&mut self, other: &RequestTotals) {
+        self.zeroed.add(&other.zeroed);
+        self.aligned.add(&other.aligned);
+    }
+
+    /// Returns those of one kind.
+    pub fn of(&self, request: Request) -> Requested {
+        match request {
+            Request::Zeroed => self.zeroed,
+            Request::Aligned => self.aligned,
+        }
+    }
+}
+
+impl Requests {
+    /// The requests of a process are known from here on.
+    pub fn know(&mut self, process: ProcessIndex) {
+        self.known.insert(process);
+    }
+
+    /// Adds requests of a site.
+    pub fn add(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: RequestTotals) {
+        self.sites.entry((process, stack)).or_default().add(&totals);
+    }
+
+    /// Forgets all: what is left of the sites is not what was counted.
+    pub fn forget(&mut self) {
+        *self = Requests::default();
+    }
+
+    /// Returns whether a process's source tells requests apart.
+    pub fn knows(&self, process: ProcessIndex) -> bool {
+        self.known.contains(&process)
+    }
+
+    /// Returns the requests of a site; none if its process's are not known.
+    pub fn of(&self, process: ProcessIndex, stack: Option<StackId>) -> Option<RequestTotals> {
+        let known = self.knows(process);
+        known.then(|| self.sites.get(&(process, stack)).copied().unwrap_or_default())
+    }
+
+    /// Returns the sites of a process that have made more than plain requests.
+    pub fn sites(&self, process: ProcessIndex) -> impl Iterator<Item = (Option<StackId>, &RequestTotals)> {
+        let own = self.sites.iter().filter(move |((of, _), _)| *of == process);
+        own.map(|((_, stack), totals)| (*stack, totals))
+    }
+
+    /// Gives processes new numbers, and drops those without one.
+    pub(crate) fn renumber(&mut self, numbers: &[Option<ProcessIndex>]) {
+        let number = |process: ProcessIndex| numbers.get(process.0 as usize).copied().flatten();
+        let sites = std::mem::take(&mut self.sites).into_iter();
+        self.sites = sites
+            .filter_map(|((process, stack), totals)| Some(((number(process)?, stack), totals)))
+            .collect();
+        self.known = std::mem::take(&mut self.known).into_iter().filter_map(number).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_site_without_an_entry_has_plain_requests_and_a_process_that_does_not_tell_has_none() {
+        let mut requests = Requests::default();
+        let (told, untold) = (ProcessIndex(1), ProcessIndex(0));
+        requests.know(told);
+        let mut totals = RequestTotals::default();
+        totals.count(Request::Zeroed, 100);
+        totals.count(Request::Aligned, 7);
+        totals.count(Request::Zeroed, 1);
+        requests.add(told, Some(StackId(4)), totals);
+        let found = requests.of(told, Some(StackId(4))).unwrap();
+        assert_eq!(found.of(Request::Zeroed), Requested { allocations: 2, bytes: 101 });
+        assert_eq!(found.of(Request::Aligned), Requested { allocations: 1, bytes: 7 });
+        assert_eq!(requests.of(told, None), Some(RequestTotals::default()));
+        assert_eq!(requests.of(untold, None), None);
+        requests.renumber(&[None, Some(ProcessIndex(0))]);
+        assert_eq!(requests.of(ProcessIndex(0), Some(StackId(4))), Some(totals));
+        assert_eq!(requests.of(told, None), None);
+    }
+}

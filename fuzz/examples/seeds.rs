@@ -4,8 +4,8 @@
 
 use mallow_fuzz::bare_trace::{Chunk, bare_chunks, bare_form, trace_of};
 use mallow_profile::{
-    Address, Exit, Module, ModuleId, Recording, Sample, SiteSummary, SiteTotals, StackId, Summary,
-    ThreadSummary, Totals,
+    Address, Exit, Module, ModuleId, Recording, RequestTotals, Requested, Sample, SiteSummary, SiteTotals,
+    StackId, Summary, ThreadSummary, Totals,
 };
 use mallow_trace::*;
 use std::path::Path;
@@ -144,5 +144,14 @@ fn folded() -> Summary {
     };
     let site = SiteSummary { stack: StackId(1), totals: site };
     let threads = vec![ThreadSummary { allocations: 2, bytes: 192 }];
-    Summary { totals, peak_us: 20, frees_unmatched: 1, threads, sites: vec![site] }
+    let requested = |allocations, bytes| Requested { allocations, bytes };
+    let requests = RequestTotals { zeroed: requested(1, 128), aligned: requested(1, 64) };
+    Summary {
+        totals,
+        peak_us: 20,
+        frees_unmatched: 1,
+        threads,
+        sites: vec![site],
+        requests: Some(vec![(StackId(1), requests)]),
+    }
 }

@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_site_without_an_entry_has_plain_requests_and_a_process_that_does_not_tell_has_none() {
         let mut requests = Requests::default();
-        let (told, untold) = (ProcessIndex(1), ProcessIndex(0));
+        let (told, unknown) = (ProcessIndex(1), ProcessIndex(0));
         requests.know(told);
         let mut totals = RequestTotals::default();
         totals.count(Request::Zeroed, 100);
@@ -136,7 +136,7 @@ mod tests {
         assert_eq!(found.of(Request::Zeroed), Requested { allocations: 2, bytes: 101 });
         assert_eq!(found.of(Request::Aligned), Requested { allocations: 1, bytes: 7 });
         assert_eq!(requests.of(told, None), Some(RequestTotals::default()));
-        assert_eq!(requests.of(untold, None), None);
+        assert_eq!(requests.of(unknown, None), None);
         requests.renumber(&[None, Some(ProcessIndex(0))]);
         assert_eq!(requests.of(ProcessIndex(0), Some(StackId(4))), Some(totals));
         assert_eq!(requests.of(told, None), None);

@@ -281,7 +281,10 @@ fn other_line(report: &Value, (source, line): &(String, u64)) -> Option<String> 
             && frame["line"].as_u64() == Some(*line)
     };
     let named = frames.is_some_and(|frames| frames.iter().any(is_it));
-    (!named).then(|| format!("{source}:{line} is not in the first stack"))
+    let name = |frame: &Value| format!("{} ({}:{})", frame["function"], frame["file"], frame["line"]);
+    let found: Vec<String> = frames.into_iter().flatten().take(12).map(name).collect();
+    let growth = &report["stacks"][0]["bytes_per_request"];
+    (!named).then(|| format!("{source}:{line} is not in the first stack, of {growth} B: {}", found.join(", ")))
 }
 
 fn missing(report: &Value, kind: &str) -> Option<String> {

@@ -284,7 +284,8 @@ fn other_line(report: &Value, (source, line): &(String, u64)) -> Option<String> 
     let name = |frame: &Value| format!("{} ({}:{})", frame["function"], frame["file"], frame["line"]);
     let found: Vec<String> = frames.into_iter().flatten().take(12).map(name).collect();
     let growth = &report["stacks"][0]["bytes_per_request"];
-    (!named).then(|| format!("{source}:{line} is not in the first stack, of {growth} B: {}", found.join(", ")))
+    (!named)
+        .then(|| format!("{source}:{line} is not in the first stack, of {growth} B: {}", found.join(", ")))
 }
 
 fn missing(report: &Value, kind: &str) -> Option<String> {

@@ -309,8 +309,8 @@ impl Aggregator {
     }
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
-    pub fn finish(self, end_us: u64) -> Summary {
-        let requests = self.requests.clone().map(|requests| {
+    pub fn finish(mut self, end_us: u64) -> Summary {
+        let requests = self.requests.take().map(|requests| {
             let mut requests: Vec<_> = requests.into_iter().collect();
             requests.sort_unstable_by_key(|(stack, _)| *stack);
             requests

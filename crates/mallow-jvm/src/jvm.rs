@@ -397,6 +397,8 @@ impl<M: Memory> AddressResolver<'_, M> {
         let found = scopes(&blob, pc, is_exact, layout, memory);
         let mut frames = Vec::new();
         for Scope { method, bytecode } in found.methods {
+            // Of a small method the compiler may note no place at all.
+            let bytecode = bytecode.or(is_exact.then_some(0));
             let frame = self.methods.frame(method, bytecode, self.now_ns, layout, memory, self.table);
             frames.extend(frame);
         }

@@ -237,10 +237,12 @@ pub(crate) fn meaning_of(name: &str, prefixes: &[&str]) -> Option<(Family, Meani
 /// The kind of record of a block that a function of that name allocates.
 fn record_of(name: &str) -> Kind {
     let has = |parts: &[&str]| parts.iter().any(|part| name.contains(part));
-    match () {
-        () if has(&["calloc", "zalloc", "alloc_zeroed"]) => Kind::Zeroed,
-        () if has(&["align", "valloc"]) => Kind::Aligned,
-        () => Kind::Alloc,
+    if has(&["calloc", "zalloc", "alloc_zeroed"]) {
+        Kind::Zeroed
+    } else if has(&["align", "valloc"]) {
+        Kind::Aligned
+    } else {
+        Kind::Alloc
     }
 }
 

@@ -219,13 +219,19 @@ impl Profile {
         }
     }
 
-    /// Returns the requests of all sites that are left; none if those of any process are not known.
+    /// Returns whether the requests of all sites are known.
+    pub fn knows_requests(&self) -> bool {
+        !self.requests.are_unknown() && self.sites.iter().all(|site| self.requests.knows(site.process))
+    }
+
+    /// Returns the requests of all sites that are left; none if those of any of them are not known.
     pub fn request_totals(&self) -> Option<RequestTotals> {
-        let mut sum = RequestTotals::default();
-        for site in &self.sites {
-            sum.add(&self.requests.of(site.process, site.stack)?);
-        }
-        (!self.sites.is_empty()).then_some(sum)
+        self.knows_requests().then(|| {
+            let mut sum = RequestTotals::default();
+            let of_sites = self.sites.iter().filter_map(|site| self.requests.of(site.process, site.stack));
+            of_sites.for_each(|totals| sum.add(&totals));
+            sum
+        })
     }
 
     /// Events of all processes that were not recorded.

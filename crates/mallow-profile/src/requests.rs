@@ -90,6 +90,11 @@ impl Requests {
         *self = Requests::default();
     }
 
+    /// Returns whether no process's source tells requests apart.
+    pub fn are_unknown(&self) -> bool {
+        self.known.is_empty()
+    }
+
     /// Returns whether a process's source tells requests apart.
     pub fn knows(&self, process: ProcessIndex) -> bool {
         self.known.contains(&process)
@@ -103,7 +108,8 @@ impl Requests {
 
     /// Returns the sites of a process that have made more than plain requests.
     pub fn sites(&self, process: ProcessIndex) -> impl Iterator<Item = (Option<StackId>, &RequestTotals)> {
-        let own = self.sites.iter().filter(move |((of, _), _)| *of == process);
+        // In the order of keys no stack comes before every stack.
+        let own = self.sites.range((process, None)..=(process, Some(StackId(u32::MAX))));
         own.map(|((_, stack), totals)| (*stack, totals))
     }
 
@@ -137,6 +143,11 @@ mod tests {
         assert_eq!(found.of(Request::Aligned), Requested { allocations: 1, bytes: 7 });
         assert_eq!(requests.of(told, None), Some(RequestTotals::default()));
         assert_eq!(requests.of(unknown, None), None);
+        for (process, stack) in [(0, None), (1, None), (1, Some(StackId(u32::MAX))), (2, Some(StackId(0)))] {
+            requests.add(ProcessIndex(process), stack, RequestTotals::default());
+        }
+        let own: Vec<_> = requests.sites(told).map(|(stack, _)| stack.map(|stack| stack.0)).collect();
+        assert_eq!(own, [None, Some(4), Some(u32::MAX)]);
         requests.renumber(&[None, Some(ProcessIndex(0))]);
         assert_eq!(requests.of(ProcessIndex(0), Some(StackId(4))), Some(totals));
         assert_eq!(requests.of(told, None), None);

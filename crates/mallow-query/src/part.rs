@@ -85,8 +85,7 @@ impl ProfileFile {
                 self.path.display()
             )));
         }
-        let knows_requests = self.profile.sites.iter().all(|site| self.profile.requests.knows(site.process));
-        if expression.asks_for_requests() && !knows_requests {
+        if expression.asks_for_requests() && !self.profile.knows_requests() {
             return Err(Failure::new(format!(
                 "{} does not tell how blocks were requested, which --filter requires.",
                 self.path.display()

@@ -78,6 +78,9 @@ impl Matching {
     /// The same, with the requests of a profile's stacks.
     #[must_use]
     pub fn with_requests(mut self, requests: &Requests) -> Matching {
+        if !self.expression.asks_for_requests() {
+            return self;
+        }
         for process in (0..self.of_processes.len() as u32).map(ProcessIndex) {
             for (stack, totals) in requests.sites(process) {
                 let made = |text: &TextTest| {

@@ -270,6 +270,7 @@ fn events_of_heaptrack_tell_windows_and_sizes() {
         ("--threads", "does not contain threads"),
         ("--chains", "realloc resized"),
         ("--filter=thread:w", "has no threads"),
+        ("--filter=request=calloc", "does not tell how blocks were requested"),
     ] {
         let refused = parts.mallow(&["report", file, flag]).ended(Exit::Status(2));
         assert!(refused.stderr.contains(part), "{refused}");

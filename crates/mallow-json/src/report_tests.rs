@@ -4,6 +4,7 @@ use super::*;
 use crate::schema_tests::{assert_fits, check};
 use mallow_profile::Suppression;
 use mallow_samples::profile as sample;
+use mallow_stacks::ProcessIndex;
 use mallow_view::{AppliedSuppressions, Direction, Filter, Origin, Subject};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -152,6 +153,22 @@ fn what_a_source_does_not_tell_is_null() {
         assert_eq!(document["sites"][0][metric], Value::Null, "{metric}");
     }
     assert_eq!(document["totals"]["bytes"], json!(14_385_536));
+    assert_eq!(document.get("requests"), None);
+}
+
+/// None is a figure where they are known, also where nothing was allocated; those of one process are not those of all.
+#[test]
+fn requests_are_told_where_all_are_known() {
+    let of = |profile: &Profile| report(profile, &Filter::default(), usize::MAX).get("requests").cloned();
+    let none = json!({"allocations": 0, "bytes": 0});
+    for mut profile in [sample::leaky_c(), sample::nothing()] {
+        assert_eq!(of(&profile), None);
+        (0..profile.processes.len() as u32).for_each(|process| profile.requests.know(ProcessIndex(process)));
+        assert_eq!(of(&profile), Some(json!({"zeroed": none, "aligned": none})));
+    }
+    let mut profile = sample::leaky_c();
+    profile.requests.know(ProcessIndex(7));
+    assert_eq!(of(&profile), None);
 }
 
 /// At every node the parts add up.

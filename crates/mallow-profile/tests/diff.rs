@@ -1,6 +1,6 @@
 //! Refactorings that must not look like changes, one by one and at random.
 
-use mallow_base::Frame;
+use mallow_base::{Frame, Language};
 use mallow_profile::{Diff, DiffEntry, DiffSite, Level, SiteTotals};
 use mallow_stacks::totals_of;
 use proptest::prelude::*;
@@ -58,6 +58,11 @@ fn compared_sites(before: &Vec<DiffSite<'_>>, after: &Vec<DiffSite<'_>>, same: &
 }
 
 fn compared(before: &[Made], after: &[Made]) -> Compared {
+    compared_with(before, after, &[])
+}
+
+/// With the paths of the files that are the very same on both sides.
+fn compared_with(before: &[Made], after: &[Made], same: &[&str]) -> Compared {
     fn sites(made: &[Made]) -> Vec<DiffSite<'_>> {
         let totals = |made: &Made| SiteTotals {
             allocations: made.allocations,
@@ -68,7 +73,7 @@ fn compared(before: &[Made], after: &[Made]) -> Compared {
             .map(|made| DiffSite { frames: made.frames.iter().collect(), totals: totals(made) })
             .collect()
     }
-    let diff = compared_sites(&sites(before), &sites(after), &[]);
+    let diff = compared_sites(&sites(before), &sites(after), same);
     assert_complete(&diff, before.len(), after.len());
     diff
 }
@@ -93,11 +98,13 @@ fn summary(diff: &Compared) -> Vec<(Option<Level>, i128)> {
     diff.entries.iter().map(level).zip(diff.differences.iter().copied()).collect()
 }
 
+fn of(sites: &[(&str, u64)]) -> Vec<Made> {
+    sites.iter().map(|(stack, metric)| made(stack, *metric)).collect()
+}
+
 #[track_caller]
 fn check(before: &[(&str, u64)], after: &[(&str, u64)], expected: &[(Option<Level>, i128)]) -> Compared {
-    let all =
-        |sites: &[(&str, u64)]| sites.iter().map(|(stack, metric)| made(stack, *metric)).collect::<Vec<_>>();
-    let diff = compared(&all(before), &all(after));
+    let diff = compared(&of(before), &of(after));
     assert_eq!(summary(&diff), expected);
     diff
 }
@@ -153,6 +160,40 @@ fn another_function_is_not_a_renamed_one() {
     check(&before, &after, &[(None, -100), (Some(Level::Same), 0), (None, 90_000)]);
 }
 
+/// A library that is the very same has the same functions. As much is allocated, but by another function.
+#[test]
+fn a_function_of_a_library_that_did_not_change_is_no_renamed_one() {
+    let mut after = made("getcwd@1 main@9", 100);
+    after.frames[0].module = Some("/lib/libc.so.6".to_owned());
+    let (before, after) = ([made("insert@1 main@9", 100)], [after]);
+    let renames = |same: &[&str]| compared_with(&before, &after, same).renames.len();
+    assert_eq!(renames(&["/lib/libc.so.6"]), 0);
+    assert_eq!(renames(&[]), 1, "nothing is known of it");
+}
+
+/// Nor has one of the standard library become one of the program.
+#[test]
+fn a_function_of_the_standard_library_is_no_renamed_one_of_the_program() {
+    let renames = |one: &str, other: &str| {
+        let sites = [one, other].map(|function| [made(&format!("{function}@1 main@9"), 100)]);
+        compared(&sites[0], &sites[1]).renames.len()
+    };
+    assert_eq!(renames("clap::add_index_to", "std::sys::os::getcwd"), 0);
+    assert_eq!(renames("std::sync::Once::call_once", "std::sync::Once::call_once_force"), 1);
+}
+
+/// A script's functions stand in no file of the interpreter, which is the same one.
+#[test]
+fn a_function_of_a_script_is_renamed_although_the_interpreter_is_the_same() {
+    let script = |function: &str| {
+        let mut site = made(&format!("{function}@1 main@9"), 100);
+        site.frames[0].language = Language::Python;
+        site
+    };
+    let diff = compared_with(&[script("load")], &[script("fetch")], &["/usr/bin/app"]);
+    assert_eq!(diff.renames.len(), 1);
+}
+
 #[test]
 fn a_function_that_everybody_calls_does_not_make_a_rename() {
     let before = [("strdup@1 config@4 main@9", 100), ("c@1 main@8", 2), ("strdup@1 main@7", 5)];
@@ -202,6 +243,69 @@ fn a_site_under_another_caller_is_similar() {
         &[(Some(Level::Similar(62)), 0), (Some(Level::Same), 0), (Some(Level::Same), 0)],
     );
     assert_eq!(diff.renames, []);
+}
+
+/// What called it was written anew, so hardly a caller is the same; but it is one function that one other calls.
+#[test]
+fn a_function_whose_only_caller_was_rewritten_is_the_same() {
+    let before = [
+        ("push@1 add@2 defaults@3 types@4 parse@5 args@6 main@9", 914),
+        ("name@1 add@3 defaults@3 types@4 parse@5 args@6 main@9", 12),
+        ("push@8 main@8", 2),
+    ];
+    let after = [
+        ("push@1 add@2 defaults@3 build@4 lower@5 flags@6 run@7 main@9", 1152),
+        ("name@1 add@3 defaults@3 build@4 lower@5 flags@6 run@7 main@9", 12),
+        ("push@8 main@8", 2),
+    ];
+    let diff = check(
+        &before,
+        &after,
+        &[(Some(Level::Similar(36)), 238), (Some(Level::Frames), 0), (Some(Level::Same), 0)],
+    );
+    assert_eq!(diff.renames, []);
+}
+
+/// The function around them moved as well, and is on one side only around them.
+#[test]
+fn the_innermost_function_whose_caller_was_rewritten_counts() {
+    let before = [
+        ("push@1 add@2 defaults@3 types@4 walk@5 search@6 try_main@7 main@9", 914),
+        ("name@1 search@6 try_main@7 main@9", 7_000),
+    ];
+    let after = [
+        ("push@1 add@2 defaults@3 build@4 low@5 main@9", 1152),
+        ("name@1 search@6 run@3 start@2 main@9", 7_000),
+    ];
+    let differences = compared(&of(&before), &of(&after)).differences;
+    assert_eq!(differences, [238, 0]);
+}
+
+/// As before, but each of these might be another use of the same functions.
+#[test]
+fn a_function_that_others_call_as_well_is_new_under_a_rewritten_caller() {
+    let rewritten = |stack: &str| {
+        (
+            format!("{stack} types@4 parse@5 args@6 main@9"),
+            format!("{stack} build@4 lower@5 flags@6 run@7 main@9"),
+        )
+    };
+    let gone_and_new = |stack: &str, metrics: [u64; 2], both: &[(&str, u64)], only_after: &[(&str, u64)]| {
+        let (before, after) = rewritten(stack);
+        let before: Vec<_> = [&[(before.as_str(), metrics[0])], both].concat();
+        let after: Vec<_> = [&[(after.as_str(), metrics[1])], both, only_after].concat();
+        let diff = compared(&of(&before), &of(&after));
+        diff.entries.iter().any(|entry| entry.before == [0].into() && entry.after.is_empty())
+    };
+    // Another caller that is the same, and another one that is not.
+    assert!(gone_and_new("push@1 strdup@2", [914, 1152], &[("push@1 strdup@2 main@3", 5)], &[]));
+    let log = [("log@7 main@3", 5)];
+    assert!(gone_and_new("push@1 strdup@2", [914, 1152], &log, &[("push@1 strdup@2 log@7 main@3", 5)]));
+    // One function alone, and functions of the standard library.
+    assert!(gone_and_new("strdup@2", [914, 1152], &[], &[]));
+    assert!(gone_and_new("alloc::vec::Vec::push@1 strdup@2", [914, 1152], &[], &[]));
+    // Something of another size.
+    assert!(gone_and_new("push@1 strdup@2", [100, 90_000], &[], &[]));
 }
 
 #[test]

@@ -7,12 +7,13 @@
 //!
 //! In the order of reading: [`name`] and [`place`] make names that two builds have in common, [`node`]
 //! and [`sequences`] number them, [`rounds`] is the order of the rounds, [`lines`] pairs the calls of one function, [`group`]
-//! those that are only roughly the same, [`rename`] finds renamed functions, [`similar`] is the last round,
-//! and [`split`] puts together what was split.
+//! those that are only roughly the same, [`rename`] finds renamed functions, [`moved`] those whose callers were rewritten, [`similar`] is the last
+//! round, and [`split`] puts together what was split.
 
 mod group;
 mod likeness;
 mod lines;
+mod moved;
 mod name;
 mod node;
 mod place;

@@ -11,6 +11,10 @@ pub(super) const ALIKE: u32 = 1000;
 /// metrics by a few per cent, another use of memory moves them by factors.
 pub(super) const METRICS_AGREE: u32 = 800;
 
+/// A function that calls what another called from the same callers is likely to be it, unless it does
+/// something of another size: anybody calls `strdup`.
+pub(super) const METRICS_NEAR: u32 = 250;
+
 /// The smaller of two metrics over the larger.
 pub(super) fn ratio(a: u64, b: u64) -> u32 {
     let (small, large) = (a.min(b), a.max(b));

@@ -46,6 +46,8 @@ pub(super) struct Sides {
     stacks: Sequences,
     /// The text of each name.
     pub(super) names: Vec<String>,
+    /// For each name whether all its functions are in files that are the very same on both sides, where nothing was renamed.
+    is_fixed: Vec<bool>,
 }
 
 impl Node {
@@ -56,6 +58,11 @@ impl Node {
 }
 
 impl Sides {
+    /// Returns whether a function can have no other name on the other side: its file is the very same there.
+    pub(super) fn is_fixed(&self, name: NameId) -> bool {
+        self.is_fixed.get(name as usize).copied().unwrap_or(false)
+    }
+
     /// The frames of a node, leaf first.
     pub(super) fn frames(
         &self,
@@ -90,6 +97,7 @@ impl Sides {
         let files = place::Files::of(&files_before, &files_after);
         let mut tokens = Tokens {
             names: Texts::default(),
+            is_fixed: Vec::new(),
             places: Texts::default(),
             same_modules: same_modules.iter().copied().collect(),
             ids: FxHashMap::default(),
@@ -98,8 +106,8 @@ impl Sides {
         };
         let before = tokens.nodes(before, |path| files.before(path), metrics);
         let after = tokens.nodes(after, |path| files.after(path), metrics);
-        let Tokens { names, tokens, stacks, .. } = tokens;
-        Self { before, after, tokens, stacks, names: names.texts }
+        let Tokens { names, is_fixed, tokens, stacks, .. } = tokens;
+        Self { before, after, tokens, stacks, names: names.texts, is_fixed }
     }
 }
 
@@ -144,6 +152,7 @@ impl Texts {
 
 struct Tokens<'a> {
     names: Texts,
+    is_fixed: Vec<bool>,
     places: Texts,
     same_modules: FxHashSet<&'a str>,
     ids: FxHashMap<Token, u32>,
@@ -211,8 +220,12 @@ impl Tokens<'_> {
             Some(path) => format!("{name} ({})", file(path)),
             None => format!("{name} [{library}]"),
         };
+        let name = self.names.id(name);
+        self.is_fixed.resize(self.names.texts.len(), true);
+        // A script's functions are none of its interpreter.
+        self.is_fixed[name as usize] &= is_same && !frame.is_script();
         Token {
-            name: self.names.id(name),
+            name,
             place: self.places.id(place),
             line: address.or(frame.line.map(u64::from)).unwrap_or(0),
             is_inlined: frame.inlined,
@@ -243,6 +256,6 @@ impl Sides {
             made.iter().enumerate().map(&mut node).collect()
         };
         let (before, after) = (side(before), side(after));
-        Self { before, after, tokens, stacks, names: Vec::new() }
+        Self { before, after, tokens, stacks, names: Vec::new(), is_fixed: Vec::new() }
     }
 }

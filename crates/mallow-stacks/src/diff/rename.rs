@@ -4,7 +4,7 @@
 //! at the same places suggest that the unknowns at each place are one function under two names. Over all
 //! stacks, the pairs with the strongest suggestions are taken, each name once.
 
-use super::likeness::{METRICS_AGREE, agreement, of_names};
+use super::likeness::{METRICS_AGREE, METRICS_NEAR, agreement, of_names};
 use super::node::NameId;
 use super::state::{Rounds, SharedNames, Side};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -17,10 +17,6 @@ const PAIRS_MAX: usize = 1 << 12;
 
 /// Names so much alike suffice as a reason: `load_rows` and `read_rows`.
 const NAMES_ALIKE: u32 = 500;
-
-/// A function that calls what another called from the same callers is likely to be it, unless it does
-/// something of another size: anybody calls `strdup`.
-const METRICS_NEAR: u32 = 250;
 
 /// The evidence for a pair of names.
 #[derive(Clone, Copy, Debug, Default)]
@@ -112,14 +108,13 @@ fn suggestions(
     after: &[usize],
 ) -> FxHashMap<(NameId, NameId), (u32, bool)> {
     let mut best: FxHashMap<(NameId, NameId), (u32, bool)> = FxHashMap::default();
-    // An address is a name only in a file that is the same on both sides, where nothing was renamed.
-    let is_address = |name: NameId| rounds.sides.names[name as usize].starts_with("0x");
     let mut look = |b: usize, a: usize| {
         let (b, a) = (&rounds.sides.before[b], &rounds.sides.after[a]);
         let agreement = agreement(b.metrics, a.metrics);
         let (names, others) = (rounds.names(b, Side::Before), rounds.names(a, Side::After));
         for (at, names_here) in names.iter().copied().zip(others).enumerate() {
-            if !known.has(names_here.0) && !is_address(names_here.0) && !is_address(names_here.1) {
+            let is_fixed = rounds.sides.is_fixed(names_here.0) || rounds.sides.is_fixed(names_here.1);
+            if !known.has(names_here.0) && !is_fixed && rounds.are_of_one_kind(names_here) {
                 let calls_known = at > 0 && known.has(names[at - 1]);
                 let (sum, calls) = best.entry(names_here).or_default();
                 (*sum, *calls) = (agreement.max(*sum), calls_known || *calls);

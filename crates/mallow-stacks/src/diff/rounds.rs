@@ -4,7 +4,7 @@ use super::likeness::Weights;
 use super::node::{NameId, Node, Sides};
 use super::sequences::Sequences;
 use super::state::{Match, Rounds, Side};
-use super::{Level, SiteIndices, group, lines, rename, similar, spelling, split};
+use super::{Level, SiteIndices, group, lines, moved, rename, similar, spelling, split};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Rounds of looking for renamed functions: each one found makes the neighbours' neighbours known.
@@ -66,6 +66,7 @@ pub(super) fn run(sides: &Sides) -> Outcome {
     rounds.by_group(Level::Frames, &weights, |rounds, node, side, key| {
         rounds.shared_own(node, side, &shared, key);
     });
+    moved::pair(&mut rounds, &shared, &weights);
     similar::pair(&mut rounds, &weights);
     split::join(&mut rounds, &shared);
     rounds.rest();
@@ -98,7 +99,10 @@ impl Rounds<'_> {
     }
 
     /// Open nodes of both sides under the same key, which `key` appends, in the order of the nodes before. An empty key is no key.
-    fn groups(&self, key: impl Fn(&Self, &Node, Side, &mut Vec<u32>)) -> Vec<(SiteIndices, SiteIndices)> {
+    pub(super) fn groups(
+        &self,
+        key: impl Fn(&Self, &Node, Side, &mut Vec<u32>),
+    ) -> Vec<(SiteIndices, SiteIndices)> {
         let mut keys = Sequences::default();
         let mut groups: Vec<(SiteIndices, SiteIndices)> = Vec::new();
         let mut items = Vec::new();

@@ -69,6 +69,25 @@ impl Rounds<'_> {
         }
     }
 
+    /// The nodes of a side, open or not.
+    pub(super) fn nodes(&self, side: Side) -> &[Node] {
+        match side {
+            Side::Before => &self.sides.before,
+            Side::After => &self.sides.after,
+        }
+    }
+
+    /// Returns whether two functions are of a standard library, or neither is.
+    pub(super) fn are_of_one_kind(&self, (one, other): (NameId, NameId)) -> bool {
+        let [one, other] = [one, other].map(|name| is_of_standard_library(&self.sides.names[name as usize]));
+        one == other
+    }
+
+    /// Returns whether a function is of no standard library, and of no file that is the very same on both sides.
+    pub(super) fn is_own(&self, name: NameId) -> bool {
+        !is_of_standard_library(&self.sides.names[name as usize]) && !self.sides.is_fixed(name)
+    }
+
     /// Appends the names of a node as the side after has them.
     pub(super) fn every_name(&self, node: &Node, side: Side, names: &mut Vec<NameId>) {
         names.extend(self.sides.frames(node).map(|frame| self.name_after(frame.name, side)));

@@ -7,7 +7,7 @@ pub use annotate::{WithSource, annotated};
 
 use crate::functions::{FunctionTable, ROWS, function_name};
 use crate::report::whole_frame;
-use crate::wording::{Columns, without_names};
+use crate::wording::{Columns, again, without_names};
 use crate::{Style, cut_end, frame_text, grouped, metric, part_words, plural, printable, shell_word};
 use mallow_base::{Frame, Micros, Percent};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};
@@ -260,7 +260,6 @@ fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<Strin
         out.push(format!("{}  {:>6}", style.bold(&values), share(profile, by, part)));
         let frames = lines(sites.frames(row), options.shown);
         let all = options.shown == FrameVisibility::All;
-        let max = if all { usize::MAX } else { STACK_LINES_MAX };
         let width = style.name_width(12);
         let line = |frame: &Frame, times: usize| {
             let times = if times > 1 { format!("  × {}", grouped(times as u64)) } else { String::new() };
@@ -274,8 +273,14 @@ fn stacks(profile: &CpuProfile, options: &CpuOptions, style: Style) -> Vec<Strin
         if frames.is_empty() {
             out.push(format!("{:12}{}", "", frame_text(None, width)));
         }
-        out.extend(cut(&frames, max).iter().map(|piece| match piece {
+        let pieces = if all {
+            frames.iter().copied().map(Piece::Line).collect()
+        } else {
+            cut(&frames, STACK_LINES_MAX)
+        };
+        out.extend(pieces.iter().map(|piece| match piece {
             Piece::Line(shown) => line(shown.frame, shown.times),
+            Piece::Again { lines, times } => format!("{:12}{}", "", style.dim(&again(*lines, *times))),
             Piece::Gap(count) => {
                 format!("{:12}{}", "", style.dim(&format!("… {count} more; use --all-frames to see them")))
             }

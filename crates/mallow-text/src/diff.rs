@@ -6,7 +6,7 @@ mod markdown;
 mod words;
 
 use crate::report::whole_frame;
-use crate::wording::Columns;
+use crate::wording::{Columns, again};
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
@@ -433,6 +433,7 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         let lines: Vec<Line<'_>> = frames.iter().map(|frame| Line { frame, times: 1 }).collect();
         let piece = |piece: &Piece<'_>| match piece {
             Piece::Line(line) => frame_text(Some(line.frame), width),
+            Piece::Again { lines, times } => again(*lines, *times),
             Piece::Gap(count) => format!("… {count} more"),
         };
         cut(&lines, STACK_LINES_MAX).iter().map(piece).collect()

@@ -1,7 +1,7 @@
 //! Formats words, metrics and frames for a line: truncated, wrapped, grouped, and without control characters.
 
 pub use mallow_base::printable;
-use mallow_base::{Frame, Micros};
+use mallow_base::{Count, Frame, Micros};
 use mallow_profile::Exit;
 use mallow_stacks::Metric;
 use mallow_view::{Measure, PartWindow, place, place_here, short_name};
@@ -27,6 +27,11 @@ pub(crate) fn without_names(modules: &[&str], width: usize, has_own_names: bool)
     }
     lines.push("Install their debug packages, set DEBUGINFOD_URLS, or build with -g and no -s.".to_owned());
     lines
+}
+
+/// Says of the lines of a stack before it that they stand there several times.
+pub(crate) fn again(lines: usize, times: usize) -> String {
+    format!("… these {lines} lines × {}", Count(times as u64))
 }
 
 /// Formats `1 site`, `2 sites`, `2 processes`.

@@ -60,7 +60,9 @@ pub enum RunError {
         program: String,
     },
     /// Events are missing, or are not the recorder's.
-    #[error("{faults}: nothing can be judged by them, so run the check again")]
+    #[error(
+        "{faults}: nothing can be judged by them; run the check again, and if it stays so, let the test do less"
+    )]
     Incomplete {
         /// What is missing, for each process.
         faults: String,

@@ -2,7 +2,7 @@
 
 use super::leaks;
 use super::{LIMIT, Page, average_size};
-use crate::wording::Columns;
+use crate::wording::{Columns, again};
 use crate::{frame_text, metric, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;
@@ -98,12 +98,15 @@ impl Page<'_> {
         if stack.is_empty() {
             return vec![frame_text(None, width)];
         }
-        let max = if all { usize::MAX } else { STACK_LINES_MAX };
+        if all {
+            return stack.iter().map(line).collect();
+        }
         let piece = |piece: &Piece<'_>| match piece {
             Piece::Line(shown) => line(shown),
+            Piece::Again { lines, times } => self.style.dim(&again(*lines, *times)),
             Piece::Gap(count) => self.style.dim(&format!("… {count} more; use --all-frames to see them")),
         };
-        cut(stack, max).iter().map(piece).collect()
+        cut(stack, STACK_LINES_MAX).iter().map(piece).collect()
     }
 
     /// Returns further notes on a site in a table of one metric.

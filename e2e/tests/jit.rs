@@ -64,6 +64,28 @@ fn functions_of_a_node_script_have_what_they_take() {
     assert!(!fs::exists(map_of(&report)).unwrap());
 }
 
+/// The garbage collector takes the code of a function that nobody has any more, and the next function's code is where it was.
+#[test]
+fn a_function_keeps_its_name_when_its_place_is_anothers() {
+    let workshop = Workshop::new("jit-replaced");
+    let session = Session::new(workshop.path(), &[NODE, "--expose-gc", &script("replaced.js")]);
+    let _ = session.record().well();
+    let report = session.report(&["--sort", "bytes", "--limit", "1000000"]);
+    let mut found: BTreeMap<u64, (u64, String)> = BTreeMap::new();
+    for site in report["sites"].as_array().unwrap() {
+        let bytes = metric(site, "bytes");
+        let frames = frames_of(site, "javascript");
+        let step =
+            frames.iter().filter_map(|frame| frame["function"].as_str()).find(|it| it.starts_with("step_"));
+        let is_buffer = site["frames"][0]["function"].as_str().unwrap().contains("AllocateUninitialized");
+        if let (true, Some(step)) = (is_buffer, step) {
+            found.insert(bytes, (metric(site, "allocations"), step.to_owned()));
+        }
+    }
+    let stated = (0..20).map(|at| (5000 + at, (1, format!("step_{at}")))).collect();
+    assert_eq!(found, stated);
+}
+
 /// It prints its own environment and options, and those of its child; and its folder has no new file.
 #[test]
 fn a_node_program_prints_and_leaves_what_it_does_without_mallow() {

@@ -30,6 +30,7 @@ mod ending;
 mod error;
 mod exited;
 mod findings;
+mod followed_code;
 mod heap;
 mod live;
 mod live_heap;

@@ -1,8 +1,10 @@
 //! Code that a process made while it ran: what its addresses are, as its runtime wrote down.
 //!
-//! The lists are read when names are asked for: at the process's end, or while a live session looks. Their addresses have no time, so code
-//! that was thrown away and whose place another function took has the later one's name.
+//! A map that we asked for is [followed](FollowedCode) while it is written. Other lists are read when names are asked for: at the process's
+//! end, or while a live session looks. Their addresses have no time, so code that was thrown away and whose place another function
+//! took has the later one's name there.
 
+use crate::followed_code::FollowedCode;
 use crate::module_map::ModuleMap;
 use mallow_base::Frame;
 use mallow_jit::{CodeNames, frame_of, is_trusted, jitdump, map_path};
@@ -35,15 +37,38 @@ impl CodeLists {
         }
     }
 
-    /// Returns the symbols of these addresses, except those of modules.
-    pub(crate) fn made(&self, addresses: impl Iterator<Item = SymbolKey>, modules: &ModuleMap) -> MadeCode {
-        let anonymous: Vec<u64> = addresses.filter(|key| modules.at(key).is_none()).map(pc).collect();
-        if anonymous.is_empty() {
-            return MadeCode::default();
+    /// Returns the symbols of these addresses, except those of modules. `followed` knows what was there when.
+    pub(crate) fn made(
+        &self,
+        addresses: impl Iterator<Item = SymbolKey>,
+        modules: &ModuleMap,
+        followed: Option<&FollowedCode>,
+    ) -> MadeCode {
+        let mut made = MadeCode::default();
+        let mut rest = Vec::new();
+        for key in addresses.filter(|key| modules.at(key).is_none()) {
+            match followed.and_then(|code| code.frame(&key)) {
+                Some(frame) => drop(made.frames.insert(place(&key), frame.clone())),
+                None => rest.push(key),
+            }
+        }
+        if rest.is_empty() {
+            return made;
         }
         let lists = self.read();
-        let named = |pc: u64| Some((pc, frame_of(lists.iter().find_map(|list| list.name(pc))?)));
-        MadeCode { frames: anonymous.into_iter().filter_map(named).collect() }
+        let named = |key: SymbolKey| {
+            let name = lists.iter().find_map(|list| list.name(pc(key)))?;
+            Some((place(&key), frame_of(name)))
+        };
+        made.frames.extend(rest.into_iter().filter_map(named));
+        made
+    }
+
+    /// The map, to be followed; none while its runtime has not begun it.
+    pub(crate) fn followed(&self) -> Option<FollowedCode> {
+        let path = map_path(self.pid);
+        let is_ours = self.is_its_own(&path) && is_trusted(&path);
+        std::fs::File::open(path).ok().filter(|_| is_ours).map(FollowedCode::of)
     }
 
     /// Returns whether its runtime has written its map.
@@ -81,16 +106,23 @@ fn pc(key: SymbolKey) -> u64 {
     key.avma.wrapping_sub(u64::from(!key.exact))
 }
 
+/// An address, and when it was that.
+type Place = (u64, u64);
+
+fn place(key: &SymbolKey) -> Place {
+    (pc(*key), key.generation)
+}
+
 /// The frames of such addresses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct MadeCode {
-    frames: FxHashMap<u64, Frame>,
+    frames: FxHashMap<Place, Frame>,
 }
 
 impl MadeCode {
     /// The frame at an address; none where no list has it.
     pub(crate) fn frame(&self, key: &SymbolKey) -> Option<&Frame> {
-        self.frames.get(&pc(*key))
+        self.frames.get(&place(key))
     }
 }
 
@@ -130,7 +162,7 @@ mod tests {
         let modules = ModuleMap::of(&[module]);
         // A return address behind the last call of a function is no longer in it.
         let keys = [key(0x1010, false), key(0x1010, true), key(0x1000, true), key(0x5004, false)];
-        let made = lists.made(keys.into_iter(), &modules);
+        let made = lists.made(keys.into_iter(), &modules, None);
         assert_eq!(at(&made, 0x1010, false), Some("f"));
         assert_eq!((at(&made, 0x1010, true), at(&made, 0x1000, true)), (None, Some("f")));
         assert_eq!(at(&made, 0x5004, false), None, "a module's code is the module's");
@@ -146,7 +178,7 @@ mod tests {
         std::fs::write(map_path(pid), "1000 10 old\n").unwrap();
         let lists =
             CodeLists { since: SystemTime::now() + Duration::from_secs(60), ..lists(pid, folder.path()) };
-        let made = lists.made([key(0x1008, false)].into_iter(), &ModuleMap::of(&[]));
+        let made = lists.made([key(0x1008, false)].into_iter(), &ModuleMap::of(&[]), None);
         assert_eq!(at(&made, 0x1008, false), None);
         lists.remove_map();
         assert!(map_path(pid).exists());

@@ -197,7 +197,8 @@ impl TracedProcess {
 
     /// Returns the symbol files of JIT-compiled code on its stacks.
     pub(crate) fn made_code(&self) -> MadeCode {
-        self.code_lists.made(self.stacks().addresses_from(0), &ModuleMap::of(self.modules()))
+        let modules = ModuleMap::of(self.modules());
+        self.code_lists.made(self.stacks().addresses_from(0), &modules, self.stacks.code())
     }
 
     /// Returns whether code that it made is on its stacks.
@@ -387,6 +388,9 @@ impl TracedProcess {
     }
 
     fn read_modules(&mut self) {
+        if self.header().runtime_asked.load(Ordering::Relaxed) != 0 {
+            self.stacks.follow_code(&self.code_lists);
+        }
         self.stacks.read_scripts(&self.mapping);
         self.modules.read(&self.mapping);
     }

@@ -90,6 +90,11 @@ impl StackTable {
         self.nodes.iter().map(|node| ((node.parent != NO_PARENT).then_some(node.parent), node.address))
     }
 
+    /// The addresses in their order, each as the key of a recorder's node.
+    pub(crate) fn keys(&self) -> &[u64] {
+        &self.keys
+    }
+
     /// The addresses from a number on, in their order.
     pub(crate) fn addresses_from(&self, first: usize) -> impl Iterator<Item = SymbolKey> {
         self.keys[first.min(self.keys.len())..].iter().map(|key| SymbolKey {

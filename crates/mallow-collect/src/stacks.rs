@@ -3,6 +3,8 @@
 //! The recorder's ids are places in a sparse hash table. Everything behind the collector indexes arrays by
 //! stack, so nodes are numbered anew, parents before children, and read from shared memory once.
 
+use crate::followed_code::FollowedCode;
+use crate::made_code::CodeLists;
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
 use crate::woven::{CHAIN_MAX, NO_CALLER, READ_MAX, Weaver};
@@ -29,6 +31,8 @@ pub(crate) struct StackNumbers {
     scripts: Scripts,
     weaver: Weaver,
     pairs: Pairs,
+    /// What code that the process made is at which address, if its runtime tells.
+    code: Option<FollowedCode>,
     /// Whether a native stack had a frame of Java in it.
     has_java: bool,
     /// Keys of frames that were read to find nodes.
@@ -87,6 +91,7 @@ impl StackNumbers {
         let numbers = self.numbers.len() * size_of::<u32>();
         let woven = self.weaver.held_bytes();
         let named = self.table.address_count() * NAMED_BYTES;
+        let woven = woven + self.code.as_ref().map_or(0, FollowedCode::held_bytes);
         self.table.held_bytes() + self.scripts.held_bytes() + (numbers + woven + named) as u64
     }
 
@@ -119,6 +124,7 @@ impl StackNumbers {
     fn node_of(&mut self, parent: Option<u32>, key: u64) -> u32 {
         self.has_java |= is_script_key(key);
         if !self.has_java {
+            let key = self.code.as_mut().map_or(key, |code| code.key(key));
             return self.table.push(parent, key);
         }
         let mut caller = parent.unwrap_or(NO_CALLER);
@@ -150,6 +156,37 @@ impl StackNumbers {
     /// Reads what is new of its scripts.
     pub(crate) fn read_scripts(&mut self, mapping: &Mapping) {
         self.scripts.read(mapping);
+    }
+
+    /// Reads what is new of the code that it makes, from the map among its lists. Nodes at an address that another function has now are
+    /// no longer what they were: they get another number when they are met again.
+    pub(crate) fn follow_code(&mut self, lists: &CodeLists) {
+        if self.code.is_none() {
+            self.code = lists.followed();
+        }
+        if self.code.as_mut().is_some_and(FollowedCode::read) {
+            self.forget_past();
+        }
+    }
+
+    /// The code that it made, if its runtime tells.
+    pub(crate) fn code(&self) -> Option<&FollowedCode> {
+        self.code.as_ref()
+    }
+
+    fn forget_past(&mut self) {
+        let Some(code) = &self.code else { return };
+        let is_past: Vec<bool> = self.table.keys().iter().map(|key| code.is_past(*key)).collect();
+        let mut is_forgotten = Vec::with_capacity(self.table.len());
+        for (parent, address) in self.table.links() {
+            let of_parent = parent.is_some_and(|parent| is_forgotten[parent as usize]);
+            is_forgotten.push(of_parent || is_past[address as usize]);
+        }
+        for number in self.numbers.iter_mut().filter(|number| **number != 0) {
+            if is_forgotten.get(*number as usize - 1).copied().unwrap_or(false) {
+                *number = 0;
+            }
+        }
     }
 
     /// Returns how well the interpreter's calls of all pairs of stacks match.

@@ -1,5 +1,6 @@
 //! Functions by their addresses, and the perf maps that tell them.
 
+use crate::live_code::line_of;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -26,15 +27,8 @@ impl CodeNames {
 
     /// Lines of `START SIZE NAME`, the numbers in hexadecimal.
     pub fn of_map(bytes: &[u8]) -> CodeNames {
-        let line = |line: &[u8]| {
-            let line = String::from_utf8_lossy(line);
-            let (start, rest) = line.split_once(' ')?;
-            let (size, name) = rest.split_once(' ')?;
-            let number = |text: &str| u64::from_str_radix(text.trim_start_matches("0x"), 16).ok();
-            let start = number(start)?;
-            Some((start, Some(start.checked_add(number(size)?)?), name.trim().to_owned()))
-        };
-        CodeNames::sorted(bytes.split(|byte| *byte == b'\n').filter_map(line).collect())
+        let lines = bytes.split(|byte| *byte == b'\n').filter_map(line_of);
+        CodeNames::sorted(lines.map(|(place, name)| (place.start, Some(place.end), name)).collect())
     }
 
     /// Functions that were told one by one: of those at one address the last one counts.

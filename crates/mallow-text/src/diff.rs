@@ -6,7 +6,7 @@ mod markdown;
 mod words;
 
 use crate::report::whole_frame;
-use crate::wording::{Columns, again};
+use crate::wording::{Columns, again, callers};
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
@@ -362,11 +362,8 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
             let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
             out.push(format!("{:INDENT$}{}", "", style.dim(&text)));
         }
-        let mut names: Vec<String> =
-            frames.iter().skip(1).take(9).map(|frame| short_name(&frame.function)).collect();
-        names.dedup();
-        if !names.is_empty() {
-            let text = cut_end(&printable(&format!("from {}", names.join(", "))), width.saturating_sub(2));
+        if let Some(callers) = callers(frames.iter().skip(1).copied()) {
+            let text = cut_end(&callers, width.saturating_sub(2));
             out.push(format!("{:INDENT$}  {}", "", style.dim(&text)));
         }
         out

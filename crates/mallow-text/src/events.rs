@@ -8,14 +8,14 @@ mod threads;
 mod timeline;
 mod window;
 
-use crate::wording::Columns;
+use crate::wording::{Columns, callers};
 use crate::{Style, cut_end, frame_text, part_words, printable};
 use chains::chains;
 use histogram::histograms;
 use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::{Profile, TimeUnit};
 use mallow_view::{EventReport, SiteOptions};
-use mallow_view::{PlaceRow, lines, short_name};
+use mallow_view::{PlaceRow, lines};
 use short_lived::short_lived;
 use threads::threads;
 use timeline::timeline;
@@ -106,15 +106,8 @@ impl Page<'_> {
     /// Formats its callers, for the line below its name; `None` if there are none.
     pub(super) fn callers<T>(&self, row: &PlaceRow<T>, indent: usize) -> Option<String> {
         let stack = lines(row.frames(self.profile), self.sites.shown);
-        let mut names: Vec<String> =
-            stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-        // Consecutive inlined versions of one function have the same name: show it once.
-        names.dedup();
-        if names.is_empty() {
-            return None;
-        }
-        let text = format!("from {}", printable(&names.join(", ")));
-        let text = cut_end(&text, self.style.width.saturating_sub(indent));
+        let callers = callers(stack.iter().skip(1).map(|line| line.frame))?;
+        let text = cut_end(&callers, self.style.width.saturating_sub(indent));
         Some(format!("{:indent$}{}", "", self.style.dim(&text)))
     }
 

@@ -7,6 +7,9 @@ use mallow_stacks::Metric;
 use mallow_view::{Measure, PartWindow, place, place_here, short_name};
 use unicode_width::UnicodeWidthStr;
 
+/// How many callers of a call are named.
+const CALLERS: usize = 9;
+
 /// Formats a measure's value with its unit; counts in full if they fit into ten columns.
 pub fn metric(measure: impl Metric, value: u64) -> String {
     measure.unit().written(value)
@@ -27,6 +30,18 @@ pub(crate) fn without_names(modules: &[&str], width: usize, has_own_names: bool)
     }
     lines.push("Install their debug packages, set DEBUGINFOD_URLS, or build with -g and no -s.".to_owned());
     lines
+}
+
+/// The functions that led to a call, of its stack without itself: each once, though recursion has it several times, and at most nine.
+pub(crate) fn callers<'a>(frames: impl Iterator<Item = &'a Frame>) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    for frame in frames {
+        let name = short_name(&frame.function);
+        if names.len() < CALLERS && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    (!names.is_empty()).then(|| format!("from {}", printable(&names.join(", "))))
 }
 
 /// Says of the lines of a stack before it that they stand there several times.
@@ -236,5 +251,13 @@ mod tests {
         assert_eq!(shell_word("my app"), "'my app'");
         assert_eq!(shell_word("it's"), r"'it'\''s'");
         assert_eq!(shell_word(""), "''");
+    }
+
+    #[test]
+    fn callers_are_named_once_each() {
+        let frames = ["even", "odd", "even", "odd", "main"]
+            .map(|name| Frame { function: name.into(), ..Frame::default() });
+        assert_eq!(callers(frames.iter()).as_deref(), Some("from even, odd, main"));
+        assert_eq!(callers([].iter()), None);
     }
 }

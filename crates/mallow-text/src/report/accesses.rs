@@ -1,10 +1,11 @@
 //! Reads and writes of a site's blocks, where a file tells them: how often each byte was, and what was never read or written.
 
 use super::Page;
+use crate::wording::callers;
 use crate::{cut_end, frame_text, wrapped};
 use mallow_base::{Bytes, Percent, grouped};
 use mallow_profile::{ByteAccesses, SiteTotals};
-use mallow_view::{SiteRow, Sites, SortKey, lines, short_name};
+use mallow_view::{SiteRow, Sites, SortKey, lines};
 
 /// Sites in the table of what nobody used.
 const UNUSED_ROWS: usize = 5;
@@ -40,11 +41,9 @@ impl Page<'_> {
             let name = frame_text(sites.frames(row).next(), self.style.name_width(29));
             out.push(format!("{value:>10}  {words:<15}  {name}"));
             let stack = lines(sites.frames(row), self.view.shown);
-            let callers: Vec<String> =
-                stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-            if !callers.is_empty() {
-                let text = cut_end(&format!("from {}", callers.join(", ")), self.style.name_width(31));
-                out.push(format!("{:31}{}", "", self.style.dim(&crate::printable(&text))));
+            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame)) {
+                let text = cut_end(&callers, self.style.name_width(31));
+                out.push(format!("{:31}{}", "", self.style.dim(&text)));
             }
         }
         out.push(String::new());

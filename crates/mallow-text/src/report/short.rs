@@ -2,8 +2,9 @@
 
 use super::Page;
 use super::leaks;
-use crate::{cut_end, frame_text, printable};
-use mallow_view::{Measure, SiteRow, Sites, lines, short_name};
+use crate::wording::callers;
+use crate::{cut_end, frame_text};
+use mallow_view::{Measure, Sites, lines};
 
 /// Sites in each short table.
 const SHORT_LIMIT: usize = 5;
@@ -24,9 +25,9 @@ impl Page<'_> {
             let share = self.share(measure, value);
             let name = frame_text(named.frames(row).next(), self.style.name_width(20));
             out.push(format!("{:>10}  {share:>6}  {name}", self.value(measure, value)));
-            let callers = self.callers(&named, row);
-            if !callers.is_empty() {
-                let text = cut_end(&format!("from {callers}"), self.style.name_width(22));
+            let stack = lines(named.frames(row), self.view.shown);
+            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame)) {
+                let text = cut_end(&callers, self.style.name_width(22));
                 out.push(format!("{:22}{}", "", self.style.dim(&text)));
             }
             if measure == Measure::Leaked
@@ -37,14 +38,5 @@ impl Page<'_> {
         }
         out.push(String::new());
         out
-    }
-
-    fn callers(&self, sites: &Sites<'_>, row: &SiteRow) -> String {
-        let stack = lines(sites.frames(row), self.view.shown);
-        let mut names: Vec<String> =
-            stack.iter().skip(1).take(9).map(|line| short_name(&line.frame.function)).collect();
-        // Consecutive inlined versions of one function have the same name: show it once.
-        names.dedup();
-        printable(&names.join(", "))
     }
 }

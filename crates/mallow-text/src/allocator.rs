@@ -1,6 +1,6 @@
 //! The report of `mallow import` for an allocator's own statistics.
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, grouped, printable};
 use mallow_base::Bytes;
 use mallow_profile::{AllocatorMetrics, AllocatorState, Arena, Bin};

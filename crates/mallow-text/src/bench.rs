@@ -14,7 +14,7 @@ pub use limits::{LimitRow, sentence as limit_sentence};
 pub use markdown::markdown;
 pub use units::TimeUnit;
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, plural, printable, wrapped};
 use mallow_bench::{Counted, Metric, Session, counted};
 use mallow_stacks::{Metric as _, Unit};

@@ -5,9 +5,10 @@ mod tree;
 
 pub use annotate::{WithSource, annotated};
 
+use crate::columns::Columns;
 use crate::functions::{FunctionTable, ROWS, function_name};
 use crate::report::whole_frame;
-use crate::wording::{Columns, again, without_names};
+use crate::wording::{again, without_names};
 use crate::{Style, cut_end, frame_text, grouped, metric, part_words, plural, printable, shell_word};
 use mallow_base::{Frame, Micros, Percent};
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals, Quality};

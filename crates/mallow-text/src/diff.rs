@@ -5,8 +5,9 @@
 mod markdown;
 mod words;
 
+use crate::columns::Columns;
 use crate::report::whole_frame;
-use crate::wording::{Columns, again, callers};
+use crate::wording::{again, callers};
 use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
 use mallow_base::{Bytes, Frame};
 use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
@@ -362,9 +363,8 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
             let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
             out.push(format!("{:INDENT$}{}", "", style.dim(&text)));
         }
-        if let Some(callers) = callers(frames.iter().skip(1).copied()) {
-            let text = cut_end(&callers, width.saturating_sub(2));
-            out.push(format!("{:INDENT$}  {}", "", style.dim(&text)));
+        if let Some(callers) = callers(frames.iter().skip(1).copied(), width.saturating_sub(2)) {
+            out.push(format!("{:INDENT$}  {}", "", style.dim(&callers)));
         }
         out
     }

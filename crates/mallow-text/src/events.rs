@@ -8,7 +8,8 @@ mod threads;
 mod timeline;
 mod window;
 
-use crate::wording::{Columns, callers};
+use crate::columns::Columns;
+use crate::wording::callers;
 use crate::{Style, cut_end, frame_text, part_words, printable};
 use chains::chains;
 use histogram::histograms;
@@ -106,9 +107,9 @@ impl Page<'_> {
     /// Formats its callers, for the line below its name; `None` if there are none.
     pub(super) fn callers<T>(&self, row: &PlaceRow<T>, indent: usize) -> Option<String> {
         let stack = lines(row.frames(self.profile), self.sites.shown);
-        let callers = callers(stack.iter().skip(1).map(|line| line.frame))?;
-        let text = cut_end(&callers, self.style.width.saturating_sub(indent));
-        Some(format!("{:indent$}{}", "", self.style.dim(&text)))
+        let width = self.style.width.saturating_sub(indent);
+        let callers = callers(stack.iter().skip(1).map(|line| line.frame), width)?;
+        Some(format!("{:indent$}{}", "", self.style.dim(&callers)))
     }
 
     /// Returns how many rows the limit left out.

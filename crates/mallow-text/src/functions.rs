@@ -1,7 +1,7 @@
 //! Functions with their own weight and with that of their callees, and one of them with its callers and callees; for
 //! heap metrics and for CPU time.
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_start, metric, plural, printable};
 use mallow_base::{Frame, Percent};
 use mallow_stacks::Metric;

@@ -15,6 +15,7 @@
 pub mod allocator;
 pub mod bench;
 pub mod check;
+mod columns;
 pub mod cpu;
 pub mod diff;
 pub mod events;
@@ -31,9 +32,9 @@ mod style;
 pub mod summary;
 mod wording;
 
+pub use columns::{cut_end, cut_start, wrapped};
 pub use mallow_base::grouped;
 pub use style::{Style, WIDTH_DEFAULT};
 pub use wording::{
-    cut_end, cut_start, exit_text, frame_text, frame_with_caller, metric, part_words, plural, printable,
-    shell_word, signal_name, wrapped,
+    exit_text, frame_text, frame_with_caller, metric, part_words, plural, printable, shell_word, signal_name,
 };

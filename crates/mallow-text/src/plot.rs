@@ -6,7 +6,7 @@
 mod scale;
 mod svg;
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use scale::Scale;
 pub(crate) use scale::Unit;
 use svg::Svg;

@@ -13,9 +13,10 @@ mod tree;
 pub(super) use stacks::whole_frame;
 pub use suppressed::known_leaks;
 
+use crate::columns::Columns;
 use crate::functions::{FunctionTable, ROWS};
 use crate::summary::LOST_UNKNOWN;
-use crate::wording::{Columns, without_names};
+use crate::wording::without_names;
 use crate::{Style, cut_end, exit_text, grouped, metric, part_words, plural, printable, wrapped};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{EventsLost, Profile, SiteTotals, TimeUnit, Totals};

@@ -4,8 +4,8 @@ mod compared;
 
 pub use compared::side_by_side;
 
+use crate::columns::Columns;
 use crate::summary::not_its_heap;
-use crate::wording::Columns;
 use crate::{Style, cut_end, exit_text, grouped, plural, printable};
 use mallow_base::{Bytes, Count, Micros};
 use mallow_profile::Exit;

@@ -1,6 +1,6 @@
 //! The summary that ends `mallow record`: everything in 24 lines of 80 columns.
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, exit_text, frame_with_caller, grouped, metric, plural, printable, shell_word};
 use mallow_base::{Bytes, Count, Micros, Percent};
 use mallow_profile::{EventsLost, Totals};

@@ -1,11 +1,11 @@
 //! Formats words, metrics and frames for a line: truncated, wrapped, grouped, and without control characters.
 
+use crate::columns::{Columns, cut_end, fitted, without_paths};
 pub use mallow_base::printable;
 use mallow_base::{Count, Frame, Micros};
 use mallow_profile::Exit;
 use mallow_stacks::Metric;
 use mallow_view::{Measure, PartWindow, place, place_here, short_name};
-use unicode_width::UnicodeWidthStr;
 
 /// How many callers of a call are named.
 const CALLERS: usize = 9;
@@ -33,15 +33,22 @@ pub(crate) fn without_names(modules: &[&str], width: usize, has_own_names: bool)
 }
 
 /// The functions that led to a call, of its stack without itself: each once, though recursion has it several times, and at most nine.
-pub(crate) fn callers<'a>(frames: impl Iterator<Item = &'a Frame>) -> Option<String> {
+/// What is too long for `width` columns loses the paths of types, and then its end.
+pub(crate) fn callers<'a>(frames: impl Iterator<Item = &'a Frame>, width: usize) -> Option<String> {
     let mut names: Vec<String> = Vec::new();
     for frame in frames {
-        let name = short_name(&frame.function);
+        let name = printable(&short_name(&frame.function));
         if names.len() < CALLERS && !names.contains(&name) {
             names.push(name);
         }
     }
-    (!names.is_empty()).then(|| format!("from {}", printable(&names.join(", "))))
+    let said = |names: &[String]| format!("from {}", names.join(", "));
+    let mut text = said(&names);
+    if text.columns() > width {
+        names.iter_mut().for_each(|name| *name = without_paths(name));
+        text = cut_end(&said(&names), width);
+    }
+    (!names.is_empty()).then_some(text)
 }
 
 /// Says of the lines of a stack before it that they stand there several times.
@@ -59,18 +66,6 @@ pub fn plural(count: u64, one: &str) -> String {
     format!("{} {one}{ending}", metric(Measure::Allocations, count))
 }
 
-/// The width of a text on a terminal.
-pub(crate) trait Columns {
-    /// Returns its columns: two for a Chinese or Japanese letter, none for a combining mark.
-    fn columns(&self) -> usize;
-}
-
-impl Columns for str {
-    fn columns(&self) -> usize {
-        self.width()
-    }
-}
-
 /// Formats which part of a recording is shown: `1.20 s to 1.50 s of 3.10 s` and `filter function:parse`.
 pub fn part_words(window: Option<PartWindow>, filter: Option<&str>) -> Vec<String> {
     let window = window.map(|PartWindow { from_us, to_us, of_us }| {
@@ -78,30 +73,6 @@ pub fn part_words(window: Option<PartWindow>, filter: Option<&str>) -> Vec<Strin
     });
     let filter = filter.map(|filter| format!("filter {}", printable(filter)));
     window.into_iter().chain(filter).collect()
-}
-
-/// Truncates the end of a text that is too long for `width` columns.
-pub fn cut_end(text: &str, width: usize) -> String {
-    if text.columns() <= width {
-        return text.to_owned();
-    }
-    let kept = part(text.char_indices().map(|(at, c)| at + c.len_utf8()), |end| &text[..end], width);
-    format!("{}…", kept.trim_end())
-}
-
-/// Breaks a text at blanks into lines of at most `width` columns.
-pub fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.columns() + 1 + word.columns() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Formats `function (file:line)`; if the name has no line, the nearest `caller` that has one is added if it fits, if
@@ -116,34 +87,20 @@ pub fn frame_with_caller(frame: Option<&Frame>, caller: Option<&Frame>, width: u
     fits(&name).or_else(|| fits(&function).filter(|_| !is_address)).unwrap_or(name)
 }
 
-/// Truncates the beginning of a text that is too long: the end of a function's name says more than its namespace.
-pub fn cut_start(text: &str, width: usize) -> String {
-    if text.columns() <= width {
-        return text.to_owned();
-    }
-    let kept = part(text.char_indices().rev().map(|(at, _)| at), |begin| &text[begin..], width);
-    format!("…{kept}")
-}
-
-/// Returns the longest of the growing parts of a text that leaves a column for an ellipsis.
-fn part<'a>(places: impl Iterator<Item = usize>, of: impl Fn(usize) -> &'a str, width: usize) -> &'a str {
-    places.map(of).take_while(|part| part.columns() < width).last().unwrap_or("")
-}
-
 /// Formats `function (file:line)` in at most `width` columns.
 pub fn frame_text(frame: Option<&Frame>, width: usize) -> String {
     let Some(frame) = frame else { return "(no stack was taken)".to_owned() };
     let place = printable(&place(frame));
     let name = printable(&short_name(&frame.function));
     if place.is_empty() {
-        return cut_start(&name, width);
+        return fitted(&name, width);
     }
     // A path that can be opened may take half of the line, since a truncated one cannot be opened.
     let from_here = place_here(frame).map(|place| printable(&place));
     let place = from_here.filter(|place| place.columns() <= width / 2).unwrap_or(place);
     let place = cut_end(&place, width / 2);
     let left = width.saturating_sub(place.columns() + 1);
-    format!("{} {place}", cut_start(&name, left))
+    format!("{} {place}", fitted(&name, left))
 }
 
 /// Formats how a process ended, to follow its name.
@@ -217,16 +174,6 @@ mod tests {
     }
 
     #[test]
-    fn cutting_counts_characters() {
-        assert_eq!(cut_end("µµµµ", 4), "µµµµ");
-        assert_eq!(cut_end("µµµµµ", 4), "µµµ…");
-        assert_eq!(cut_start("abcdef", 4), "…def");
-        assert_eq!(cut_end("abc", 0), "…");
-        assert_eq!((cut_end("日本語の道", 7).as_str(), "日本語…".columns()), ("日本語…", 7));
-        assert_eq!((cut_start("日本語の道", 6).as_str(), cut_end("日本語の道", 10).columns()), ("…の道", 10));
-    }
-
-    #[test]
     fn digits_are_grouped() {
         assert_eq!(grouped(0), "0");
         assert_eq!(grouped(999), "999");
@@ -257,7 +204,13 @@ mod tests {
     fn callers_are_named_once_each() {
         let frames = ["even", "odd", "even", "odd", "main"]
             .map(|name| Frame { function: name.into(), ..Frame::default() });
-        assert_eq!(callers(frames.iter()).as_deref(), Some("from even, odd, main"));
-        assert_eq!(callers([].iter()), None);
+        assert_eq!(callers(frames.iter(), 80).as_deref(), Some("from even, odd, main"));
+        assert_eq!(callers(frames.iter(), 15).as_deref(), Some("from even, odd…"));
+        let typed = ["<shop::Cart as Load>::load", "<shop::Store>::open"]
+            .map(|name| Frame { function: name.into(), ..Frame::default() });
+        let said = |width| callers(typed.iter(), width);
+        assert_eq!(said(60).as_deref(), Some("from <shop::Cart as Load>::load, <shop::Store>::open"));
+        assert_eq!(said(45).as_deref(), Some("from <Cart as Load>::load, <Store>::open"));
+        assert_eq!(callers([].iter(), 80), None);
     }
 }

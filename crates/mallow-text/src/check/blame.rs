@@ -4,7 +4,7 @@
 //! never left out: they continue in further lines.
 
 use super::stack::UNNAMED;
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{cut_start, printable};
 use mallow_base::Frame;
 use mallow_view::{is_own, place, short_name};

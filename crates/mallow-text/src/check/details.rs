@@ -4,7 +4,7 @@
 
 use super::blame;
 use super::metrics::{change, operations};
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, grouped, plural, printable, wrapped};
 use mallow_base::Bytes;
 use mallow_gate::measurement::Metric;

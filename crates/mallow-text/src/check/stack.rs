@@ -1,6 +1,6 @@
 //! A stack in one line: `Buffer::grow (buf.rs:88) ← encode ← main`.
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{cut_start, frame_text, printable};
 use mallow_base::Frame;
 use mallow_view::{place, short_name};

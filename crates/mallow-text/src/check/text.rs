@@ -2,7 +2,7 @@
 
 use super::details;
 use super::metrics::{each, from_baseline, operations, per_operation, steadiness};
-use crate::wording::Columns as _;
+use crate::columns::Columns as _;
 use crate::{Style, cut_end, grouped, plural, printable, shell_word};
 use mallow_gate::measurement::Metric;
 use mallow_gate::result::{CheckResult, Outcome, TestResult};

@@ -1,6 +1,6 @@
 //! Call trees: the weight of a node with its callees (total) and without (self), on the left, so that both can be compared down the page.
 
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, frame_text, metric, plural};
 use mallow_base::Percent;
 use mallow_cpu::{CpuMetric, CpuProfile, CpuTotals};

@@ -1,7 +1,7 @@
 //! The metrics of each thread.
 
 use super::Page;
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{cut_end, metric, plural, printable};
 use mallow_base::Bytes;
 use mallow_profile::analysis::ThreadMetrics;

@@ -2,7 +2,7 @@
 
 use super::bars::bars;
 use super::{GUTTER, Page};
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{grouped, metric, printable};
 use mallow_base::{Bytes, Count};
 use mallow_profile::LiveSample;

@@ -1,7 +1,7 @@
 //! The classes of a heap, with their own bytes only.
 
 use super::row::amount;
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, cut_start, grouped, printable, wrapped};
 use mallow_base::{Bytes, Count, Percent};
 use mallow_view::heap::HistogramReport;

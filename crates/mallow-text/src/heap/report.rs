@@ -1,7 +1,7 @@
 //! The report of a heap.
 
 use super::row::{NAME_COLUMN, amount, object_line};
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{Style, cut_end, cut_start, grouped, plural, printable, wrapped};
 use mallow_base::{Bytes, Count, Percent};
 use mallow_view::heap::{GenerationRow, GroupRow, HeapReport, StringRow, Sum};

@@ -2,7 +2,7 @@
 
 use super::Page;
 use crate::wording::callers;
-use crate::{cut_end, frame_text, wrapped};
+use crate::{frame_text, wrapped};
 use mallow_base::{Bytes, Percent, grouped};
 use mallow_profile::{ByteAccesses, SiteTotals};
 use mallow_view::{SiteRow, Sites, SortKey, lines};
@@ -40,10 +40,10 @@ impl Page<'_> {
             let value = Bytes(key.of_site(&row.totals)).to_string();
             let name = frame_text(sites.frames(row).next(), self.style.name_width(29));
             out.push(format!("{value:>10}  {words:<15}  {name}"));
+            let width = self.style.name_width(31);
             let stack = lines(sites.frames(row), self.view.shown);
-            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame)) {
-                let text = cut_end(&callers, self.style.name_width(31));
-                out.push(format!("{:31}{}", "", self.style.dim(&text)));
+            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame), width) {
+                out.push(format!("{:31}{}", "", self.style.dim(&callers)));
             }
         }
         out.push(String::new());

@@ -1,7 +1,7 @@
 //! Program points: every metric of a site, in a small grid above its stack.
 
 use super::{LIMIT, Page, average_size};
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{metric, plural};
 use mallow_base::{Bytes, Count};
 use mallow_profile::SiteTotals;

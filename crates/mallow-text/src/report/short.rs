@@ -2,8 +2,8 @@
 
 use super::Page;
 use super::leaks;
+use crate::frame_text;
 use crate::wording::callers;
-use crate::{cut_end, frame_text};
 use mallow_view::{Measure, Sites, lines};
 
 /// Sites in each short table.
@@ -25,10 +25,10 @@ impl Page<'_> {
             let share = self.share(measure, value);
             let name = frame_text(named.frames(row).next(), self.style.name_width(20));
             out.push(format!("{:>10}  {share:>6}  {name}", self.value(measure, value)));
+            let width = self.style.name_width(22);
             let stack = lines(named.frames(row), self.view.shown);
-            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame)) {
-                let text = cut_end(&callers, self.style.name_width(22));
-                out.push(format!("{:22}{}", "", self.style.dim(&text)));
+            if let Some(callers) = callers(stack.iter().skip(1).map(|line| line.frame), width) {
+                out.push(format!("{:22}{}", "", self.style.dim(&callers)));
             }
             if measure == Measure::Leaked
                 && let Some(verdict) = leaks::verdict(self.subject.leaks, row.stack)

@@ -2,7 +2,8 @@
 
 use super::leaks;
 use super::{LIMIT, Page, average_size};
-use crate::wording::{Columns, again};
+use crate::columns::Columns;
+use crate::wording::again;
 use crate::{frame_text, metric, plural, printable};
 use mallow_base::{Bytes, Count, Frame, Percent};
 use mallow_profile::SiteTotals;

@@ -1,8 +1,8 @@
 //! The totals, and how they are divided among processes.
 
 use super::{LIMIT, Page, per_operation};
+use crate::columns::Columns;
 use crate::summary::names;
-use crate::wording::Columns;
 use crate::{cut_end, grouped, metric, plural, printable, signal_name};
 use mallow_base::{Bytes, Percent};
 use mallow_profile::{Exit, Totals};

@@ -2,7 +2,7 @@
 //! tree are drawn between them and the names.
 
 use super::Page;
-use crate::wording::Columns;
+use crate::columns::Columns;
 use crate::{cut_end, plural};
 use mallow_base::Percent;
 use mallow_view::TreeLayout;

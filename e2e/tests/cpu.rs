@@ -458,6 +458,25 @@ fn node_is_asked_for_the_names_of_its_code() {
     assert_eq!(share(&["--no-runtime-flags", "--", "node", "hot.js"]), 0.0);
 }
 
+/// The garbage collector takes the code of a function that nobody has any more, and the next function's code is where it was.
+#[test]
+fn a_function_keeps_its_name_when_its_place_is_anothers() {
+    let workshop = Workshop::new("cpu-replaced");
+    let script = e2e::repository().join("programs/cpu/replaced.js");
+    for events in [&[][..], &["-e", "timers"]] {
+        let words = [&["-o", "js.pb.gz", "--force"], events, &["--", "node", "--expose-gc", text(&script)]];
+        let recorded = cpu(&workshop, &words.concat()).well();
+        let document = report(&workshop, &["js.pb.gz", "--top", "100000"]);
+        let rows = document["functions"].as_array().unwrap();
+        for step in (0..12).map(|at| format!("step_{at}")) {
+            let row = rows.iter().find(|row| row["function"] == step.as_str());
+            let time_ns = row.map_or(0, |row| number(&row["children"]["time_ns"]));
+            // Each has 80 ms, or what others leave of it on a busy machine, and never another's as well.
+            assert!((1..150_000_000).contains(&time_ns), "{step}: {time_ns} ns\n{recorded}");
+        }
+    }
+}
+
 /// Compared with `perf`: its recording is read, from its file and from its own text, with the same functions.
 #[test]
 fn what_perf_recorded_is_read_as_perf_reads_it() {

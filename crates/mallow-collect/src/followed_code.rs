@@ -1,59 +1,34 @@
 //! A process's perf map, read while it is written.
 //!
-//! Before a function runs, its runtime has written its line. So what was read before a pass over the rings has every function on the
-//! stacks of that pass. A function that was thrown away and whose place another one took within the pass, which is milliseconds, has the other's name.
+//! What was read of it before a pass over the rings has every function on the stacks of that pass. A function that was thrown away and whose place another one took within the pass, which is milliseconds, has the other's name.
 
 use mallow_base::Frame;
-use mallow_jit::LiveCode;
+use mallow_jit::FollowedMap;
 use mallow_trace::SymbolKey;
 use mallow_wire::shared::{GENERATION_COUNT, is_node_exact, node_address, node_generation, node_key};
 use rustc_hash::FxHashMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 /// The code of a process, and what was on its stacks.
 #[derive(Debug)]
 pub(crate) struct FollowedCode {
-    map: File,
-    read_bytes: u64,
-    /// What was read of a line that is not whole yet.
-    line: Vec<u8>,
-    code: LiveCode,
+    map: FollowedMap,
     /// By address and generation.
     frames: FxHashMap<(u64, u64), Arc<Frame>>,
 }
 
-/// No more of a map is read.
-const MAP_BYTES_MAX: u64 = 256 << 20;
-/// How much is read at once.
-const PART_BYTES: usize = 4 << 10;
 /// About what a function takes.
 const FUNCTION_BYTES: usize = 200;
 
 impl FollowedCode {
-    /// That of an open map.
-    pub(crate) fn of(map: File) -> FollowedCode {
-        let (line, code) = (Vec::new(), LiveCode::default());
-        FollowedCode { map, read_bytes: 0, line, code, frames: FxHashMap::default() }
+    /// That of a map.
+    pub(crate) fn of(map: FollowedMap) -> FollowedCode {
+        FollowedCode { map, frames: FxHashMap::default() }
     }
 
     /// Reads what is new. Returns whether another function is now where one was.
     pub(crate) fn read(&mut self) -> bool {
-        let mut is_other = false;
-        let mut part = [0; PART_BYTES];
-        while self.read_bytes < MAP_BYTES_MAX {
-            let Ok(bytes @ 1..) = self.map.read_at(&mut part, self.read_bytes) else { break };
-            self.read_bytes += bytes as u64;
-            for piece in part[..bytes].split_inclusive(|byte| *byte == b'\n') {
-                self.line.extend_from_slice(piece);
-                if self.line.pop_if(|last| *last == b'\n').is_some() {
-                    is_other |= self.code.tell(&self.line);
-                    self.line.clear();
-                }
-            }
-        }
-        is_other
+        self.map.read()
     }
 
     /// The key of a recorder's node as one of now: the generation of made code is the version of its function.
@@ -82,11 +57,11 @@ impl FollowedCode {
 
     /// Returns about how many bytes of memory this holds.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.frames.len() * FUNCTION_BYTES + self.code.len() * FUNCTION_BYTES
+        (self.frames.len() + self.map.code().len()) * FUNCTION_BYTES
     }
 
     fn at(&self, key: u64) -> Option<(&Arc<Frame>, u64)> {
-        let (frame, version) = self.code.at(pc(key))?;
+        let (frame, version) = self.map.code().at(pc(key))?;
         // 0 is code that nobody told of.
         Some((frame, version % (GENERATION_COUNT - 1) + 1))
     }

@@ -7,7 +7,7 @@
 use crate::followed_code::FollowedCode;
 use crate::module_map::ModuleMap;
 use mallow_base::Frame;
-use mallow_jit::{CodeNames, frame_of, is_trusted, jitdump, map_path};
+use mallow_jit::{CodeNames, FollowedMap, frame_of, is_trusted, jitdump, map_path};
 use mallow_trace::SymbolKey;
 use rustc_hash::FxHashMap;
 use std::path::{Path, PathBuf};
@@ -66,9 +66,8 @@ impl CodeLists {
 
     /// The map, to be followed; none while its runtime has not begun it.
     pub(crate) fn followed(&self) -> Option<FollowedCode> {
-        let path = map_path(self.pid);
-        let is_ours = self.is_its_own(&path) && is_trusted(&path);
-        std::fs::File::open(path).ok().filter(|_| is_ours).map(FollowedCode::of)
+        let is_there = self.has_map();
+        FollowedMap::of_process(self.pid).filter(|_| is_there).map(FollowedCode::of)
     }
 
     /// Returns whether its runtime has written its map.

@@ -6,13 +6,15 @@
 //!
 //! This crate must never trust a file that another user could have written, nor ask a runtime for anything.
 //!
-//! In reading order: `code_names` (functions by address), `live_code` (the same while a map is written), `jitdump`, `frame` (a symbol as a frame of its language).
+//! In reading order: `code_names` (functions by address), `live_code` and `followed_map` (the same while a map is written), `jitdump`, `frame` (a symbol as a frame of its language).
 
 mod code_names;
+mod followed_map;
 mod frame;
 pub mod jitdump;
 mod live_code;
 
 pub use code_names::{CodeNames, is_trusted, map_path};
+pub use followed_map::FollowedMap;
 pub use frame::frame_of;
 pub use live_code::LiveCode;

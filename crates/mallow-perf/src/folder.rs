@@ -4,6 +4,7 @@
 //! `exec` throws it away.
 
 mod chain;
+mod folded;
 mod java;
 mod names;
 mod scripted;
@@ -17,9 +18,10 @@ use scripted::is_interpreter;
 
 use crate::asleep::Asleep;
 use crate::kernel_names::{KernelNames, is_our_kernel, scheduler};
+use crate::made_code::MadeCode;
 use crate::scripts::ScriptLogs;
 use crate::spaces::{End, Place, Registers, Space, Unwinding};
-use crate::stack_table::{CodePlace, StackTable};
+use crate::stack_table::StackTable;
 use crate::waits::{Wait, Waits};
 use linux_perf_event_reader::constants::{
     PERF_REG_X86_BP, PERF_REG_X86_DI, PERF_REG_X86_IP, PERF_REG_X86_R13, PERF_REG_X86_SP,
@@ -111,6 +113,7 @@ pub struct Folder {
     threads: Vec<CpuThread>,
     shared: Unwinding,
     stacks: StackTable,
+    made: MadeCode,
     samples: Vec<CpuSample>,
     sums: FxHashMap<(ThreadIndex, Option<mallow_stacks::StackId>), CpuTotals>,
     waits: Waits,
@@ -157,6 +160,7 @@ impl Folder {
             threads: Vec::new(),
             shared: Unwinding::default(),
             stacks: StackTable::default(),
+            made: MadeCode::default(),
             samples: Vec::new(),
             sums: FxHashMap::default(),
             quality,
@@ -455,13 +459,6 @@ impl Folder {
         Some((thread, process, kernel))
     }
 
-    /// A stack of the program's frames and the kernel's, both innermost first.
-    fn folded(&mut self, process: u32, frames: &[Place], kernel: &[u64]) -> Option<mallow_stacks::StackId> {
-        let user = frames.iter().rev().map(|place| place.of(process));
-        let kernel = kernel.iter().rev().map(|address| CodePlace::Kernel(*address));
-        self.stacks.stack(user.chain(kernel))
-    }
-
     /// The program's frames, innermost first.
     fn user_frames(&mut self, pid: u32, sample: &SampleRecord<'_>, chain: &[u64], frames: &mut Vec<Place>) {
         let registers = sample.user_regs.as_ref().and_then(|regs| {
@@ -529,6 +526,7 @@ impl Folder {
             is_our_kernel: self.origin.is_our_kernel,
             is_our_machine: self.origin.is_our_machine,
             script_frames: &self.shared.script_frames,
+            made: &self.made,
         };
         let mut kept = FxHashMap::default();
         let mut kernel = self.kernel;

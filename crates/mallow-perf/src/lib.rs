@@ -30,6 +30,7 @@ mod inside;
 mod joins;
 mod kernel_names;
 mod machine;
+mod made_code;
 mod maps;
 mod memory;
 mod ring;

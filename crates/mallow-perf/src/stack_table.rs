@@ -15,6 +15,8 @@ pub(crate) enum CodePlace {
     InFile(Place),
     /// In code without a file, of this process.
     Anonymous(u32, u64),
+    /// The same in code that its process's map tells of, by which of its functions is there.
+    Made(u32, u64, u64),
     /// In the kernel.
     Kernel(u64),
     /// In a script, by its number.
@@ -86,6 +88,7 @@ impl StackTable {
                 }
                 CodePlace::InFile(Place::Anonymous(avma))
                 | CodePlace::Anonymous(_, avma)
+                | CodePlace::Made(_, avma, _)
                 | CodePlace::Kernel(avma) => (Address::Anonymous { avma }, avma, None),
                 CodePlace::Script(_) | CodePlace::InFile(Place::Script(_)) => (Address::Unknown, 0, None),
             };

@@ -1,6 +1,7 @@
 //! Names of code that no file tells: the kernel's, a script's, and what a program made while it ran.
 
 use crate::kernel_names::KernelNames;
+use crate::made_code::MadeCode;
 use crate::stack_table::{CodePlace, KERNEL};
 use mallow_base::Frame;
 use mallow_cpu::CpuProcess;
@@ -16,6 +17,7 @@ pub(super) struct Names<'a> {
     pub(super) is_our_kernel: bool,
     pub(super) is_our_machine: bool,
     pub(super) script_frames: &'a FrameTable,
+    pub(super) made: &'a MadeCode,
 }
 
 impl Names<'_> {
@@ -35,6 +37,7 @@ impl Names<'_> {
                 let function = name.unwrap_or(KERNEL).to_owned();
                 Some(Frame { function, module: Some(KERNEL.to_owned()), ..Frame::default() })
             }
+            CodePlace::Made(..) => self.made.frame(place).cloned(),
             CodePlace::Anonymous(process, address) => {
                 let pid = self.processes.get(process as usize)?.pid;
                 let names = kept.entry(process).or_insert_with(|| match self.dumps.get(&process) {

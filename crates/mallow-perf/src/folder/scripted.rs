@@ -89,11 +89,12 @@ impl Folder {
             return self.folded(process, frames, kernel);
         }
         self.scripts.read(note.region, memory);
+        self.follow_made_code(process, frames);
         let space = self.running.get(&pid).map(|running| &running.space);
         let table = &mut self.shared.script_frames;
         let woven = self.scripts.woven(note.region, frames, script, space, table);
         let user = woven.iter().rev().filter_map(|woven| match woven {
-            Woven::Native(number) => frames.get(*number).map(|place| place.of(process)),
+            Woven::Native(number) => frames.get(*number).map(|place| self.made.place(*place, process)),
             Woven::Script(number) => Some(CodePlace::Script(*number)),
         });
         let kernel = kernel.iter().rev().map(|address| CodePlace::Kernel(*address));

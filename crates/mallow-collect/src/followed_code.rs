@@ -1,6 +1,7 @@
 //! A process's perf map, read while it is written.
 //!
-//! What was read of it before a pass over the rings has every function on the stacks of that pass. A function that was thrown away and whose place another one took within the pass, which is milliseconds, has the other's name.
+//! What was read of it before a pass over the rings has every function on the stacks of that pass. A function that was thrown away and
+//! whose place another one took between its events and the pass, which is milliseconds, has the other's name.
 
 use mallow_base::Frame;
 use mallow_jit::FollowedMap;

@@ -152,7 +152,11 @@ pub(crate) fn function_name(frame: &Frame, is_nameless: bool, is_whole: bool, wi
     let without = frame.language.word().unwrap_or("code without a file");
     let module = home(frame).unwrap_or(without);
     if is_nameless {
-        return printable(&cut_start(&format!("[{module}, functions without names]"), width));
+        // Which file it is says more than that its functions have no names.
+        let said =
+            ["functions without names", "no names"].map(|what| printable(&format!("[{module}, {what}]")));
+        let fits = said.iter().find(|text| text.columns() <= width);
+        return fits.cloned().unwrap_or_else(|| cut_start(&said[1], width));
     }
     if is_whole {
         return printable(&format!("{}  [{module}]", frame.function));
@@ -160,4 +164,22 @@ pub(crate) fn function_name(frame: &Frame, is_nameless: bool, is_whole: bool, wi
     let name = printable(&short_name(&frame.function));
     let module = format!("  [{}]", printable(module.trim_matches(['[', ']'])));
     if name.columns() + module.columns() <= width { name + &module } else { cut_start(&name, width) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_whose_functions_have_no_names_is_named_in_any_width() {
+        let frame = Frame {
+            function: "0x1234".into(),
+            module: Some("/usr/lib/libz.so.1".into()),
+            ..Frame::default()
+        };
+        let name = |width| function_name(&frame, true, false, width);
+        assert_eq!(name(40), "[libz.so.1, functions without names]");
+        assert_eq!(name(27), "[libz.so.1, no names]");
+        assert_eq!(name(12), "…, no names]");
+    }
 }

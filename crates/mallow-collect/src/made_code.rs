@@ -66,8 +66,8 @@ impl CodeLists {
 
     /// The map, to be followed; none while its runtime has not begun it.
     pub(crate) fn followed(&self) -> Option<FollowedCode> {
-        let is_there = self.has_map();
-        FollowedMap::of_process(self.pid).filter(|_| is_there).map(FollowedCode::of)
+        let map = self.has_map().then(|| FollowedMap::of_process(self.pid)).flatten();
+        map.map(FollowedCode::of)
     }
 
     /// Returns whether its runtime has written its map.

@@ -64,10 +64,13 @@ pub fn map_path(pid: u32) -> PathBuf {
 
 /// Returns whether a list is a file of ours or of root's: whoever else writes to `/tmp` could tell us anything.
 pub fn is_trusted(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| is_trusted_file(&found))
+}
+
+/// The same of a file that was found or opened.
+pub(crate) fn is_trusted_file(found: &fs::Metadata) -> bool {
     let ours = rustix::process::geteuid().as_raw();
-    fs::symlink_metadata(path).is_ok_and(|found| {
-        found.is_file() && found.len() <= LIST_BYTES_MAX && (ours == 0 || [0, ours].contains(&found.uid()))
-    })
+    found.is_file() && found.len() <= LIST_BYTES_MAX && (ours == 0 || [0, ours].contains(&found.uid()))
 }
 
 #[cfg(test)]

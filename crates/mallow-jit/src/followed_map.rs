@@ -2,9 +2,11 @@
 //!
 //! Before a function runs, its runtime has written its line. So who reads a map and then looks at stacks knows every function on them.
 
+use crate::code_names::is_trusted_file;
 use crate::{LiveCode, is_trusted, map_path};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use rustix::fs::OFlags;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 
 /// The map of a process, and what it told up to now.
 #[derive(Debug)]
@@ -25,7 +27,15 @@ impl FollowedMap {
     /// That of a process, by the number that it has for itself; none while there is none that can be trusted.
     pub fn of_process(pid: u32) -> Option<FollowedMap> {
         let path = map_path(pid);
-        let map = File::open(&path).ok().filter(|_| is_trusted(&path))?;
+        if !is_trusted(&path) {
+            return None;
+        }
+        // Another file may be there by now, such as a FIFO, which would be waited for.
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let map = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&path).ok()?;
+        if !is_trusted_file(&map.metadata().ok()?) {
+            return None;
+        }
         Some(FollowedMap { map, read_bytes: 0, line: Vec::new(), code: LiveCode::default() })
     }
 
@@ -50,5 +60,21 @@ impl FollowedMap {
     /// What is at which address now.
     pub fn code(&self) -> &LiveCode {
         &self.code
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Anybody may make one at this place, and who opens it waits for somebody that writes.
+    #[test]
+    fn a_fifo_in_place_of_a_map_is_none_and_is_not_waited_for() {
+        let pid = 7 * 4_194_304 + std::process::id();
+        let path = map_path(pid);
+        let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
+        let found = FollowedMap::of_process(pid);
+        std::fs::remove_file(&path).unwrap();
+        assert!(made.success() && found.is_none());
     }
 }

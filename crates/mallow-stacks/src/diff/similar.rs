@@ -77,10 +77,7 @@ struct Open {
 
 impl Open {
     fn of(rounds: &Rounds<'_>) -> Self {
-        let names = |side, index: &usize| match side {
-            Side::Before => rounds.names(&rounds.sides.before[*index], side),
-            Side::After => rounds.names(&rounds.sides.after[*index], side),
-        };
+        let names = |side, index: &usize| rounds.names(&rounds.nodes(side)[*index], side);
         let before: Vec<Vec<NameId>> =
             rounds.open_before.iter().map(|index| names(Side::Before, index)).collect();
         let after: Vec<Vec<NameId>> =

@@ -86,10 +86,7 @@ pub(super) fn join(rounds: &mut Rounds<'_>, shared: &SharedNames) {
 }
 
 fn node<'a>(rounds: &Rounds<'a>, side: Side, index: usize) -> &'a Node {
-    match side {
-        Side::Before => &rounds.sides.before[index],
-        Side::After => &rounds.sides.after[index],
-    }
+    &rounds.nodes(side)[index]
 }
 
 /// Returns the remaining difference if a node joins a match; `None` if it does not become smaller.

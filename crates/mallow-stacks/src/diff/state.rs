@@ -60,20 +60,20 @@ pub(super) enum Side {
     After,
 }
 
-impl Rounds<'_> {
+impl<'a> Rounds<'a> {
+    /// The nodes of a side, open or not.
+    pub(super) fn nodes(&self, side: Side) -> &'a [Node] {
+        match side {
+            Side::Before => &self.sides.before,
+            Side::After => &self.sides.after,
+        }
+    }
+
     /// A name as the side after has it.
     pub(super) fn name_after(&self, name: NameId, side: Side) -> NameId {
         match side {
             Side::Before => self.renamed.get(&name).copied().unwrap_or(name),
             Side::After => name,
-        }
-    }
-
-    /// The nodes of a side, open or not.
-    pub(super) fn nodes(&self, side: Side) -> &[Node] {
-        match side {
-            Side::Before => &self.sides.before,
-            Side::After => &self.sides.after,
         }
     }
 

@@ -4,9 +4,9 @@
 
 use crate::code_names::is_trusted_file;
 use crate::{LiveCode, is_trusted, map_path};
-use rustix::fs::OFlags;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 
 /// The map of a process, and what it told up to now.
 #[derive(Debug)]
@@ -31,8 +31,8 @@ impl FollowedMap {
             return None;
         }
         // Another file may be there by now, such as a FIFO, which would be waited for.
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let map = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(&path).ok()?;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let map = File::from(rustix::fs::open(&path, flags, Mode::empty()).ok()?);
         if !is_trusted_file(&map.metadata().ok()?) {
             return None;
         }

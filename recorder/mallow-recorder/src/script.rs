@@ -261,7 +261,7 @@ unsafe fn ruby<const V: usize>(native: u32, memo: *mut ScriptMemo) -> u32 {
 unsafe fn paired(native: u32, memo: *mut ScriptMemo, frames: &impl Frames) -> u32 {
     // SAFETY: by contract of the callers.
     unsafe {
-        let node = (*memo).pair(native, frames);
+        let node = (*memo).pair(native, frames, process::nodes());
         #[cfg(feature = "verify")]
         memo::compare(node, frames);
         node

@@ -14,7 +14,7 @@ use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use core::sync::atomic::Ordering;
 use mallow_wire::script::pair_key;
-use mallow_wire::shared::{NODE_ROOT, is_node_cut};
+use mallow_wire::shared::{NODE_ROOT, Node, is_node_cut};
 
 /// The deepest stack that is followed, in frames. Calls at deeper ones have their native stack.
 pub const FRAMES_MAX: usize = 16 * 1024;
@@ -168,11 +168,11 @@ impl ScriptMemo {
     /// The node of a native stack together with the script's.
     ///
     /// # Safety
-    /// The frames are those of the calling thread.
+    /// The frames are those of the calling thread; `table` is the node table of the shared memory, the same at each call.
     #[inline]
-    pub unsafe fn pair(&mut self, native: u32, frames: &impl Frames) -> u32 {
+    pub unsafe fn pair(&mut self, native: u32, frames: &impl Frames, table: *const Node) -> u32 {
         // SAFETY: by contract.
-        let Some(script) = (unsafe { self.node(frames) }) else { return native };
+        let Some(script) = (unsafe { self.node(frames, table) }) else { return native };
         if script != self.last {
             if !frames.hold() {
                 self.forget();
@@ -187,8 +187,8 @@ impl ScriptMemo {
             return pair.node - 1;
         }
         let callers = Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native };
-        // SAFETY: the table of this process.
-        let node = unsafe { nodes::intern(process::nodes(), callers, pair_key(script)) }.node;
+        // SAFETY: by contract.
+        let node = unsafe { nodes::intern(table, callers, pair_key(script)) }.node;
         if !is_node_cut(node) {
             *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
         }
@@ -200,7 +200,7 @@ impl ScriptMemo {
     /// # Safety
     /// As [`ScriptMemo::pair`].
     #[inline]
-    unsafe fn node(&mut self, frames: &impl Frames) -> Option<u32> {
+    unsafe fn node(&mut self, frames: &impl Frames, table: *const Node) -> Option<u32> {
         let generation = code_log::generation();
         if self.generation != generation {
             (self.generation, self.count) = (generation, 0);
@@ -219,7 +219,7 @@ impl ScriptMemo {
         }
         // SAFETY: by contract.
         unsafe {
-            if !self.join(frames, innermost) && !self.start_over(frames, innermost) {
+            if !self.join(frames, innermost, table) && !self.start_over(frames, innermost, table) {
                 (self.count, self.deep_calls) = (0, DEEP_CALLS);
                 return too_deep();
             }
@@ -231,7 +231,7 @@ impl ScriptMemo {
     /// Follows the frames from the innermost to a kept one and on to the outermost; returns false if the rest differs
     /// from what was kept.
     #[inline]
-    unsafe fn join(&mut self, frames: &impl Frames, innermost: usize) -> bool {
+    unsafe fn join(&mut self, frames: &impl Frames, innermost: usize, table: *const Node) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
         let kept = loop {
             if frame == 0 || fresh == LEFT_MAX {
@@ -266,7 +266,7 @@ impl ScriptMemo {
         }
         if differs <= kept || fresh > 0 {
             // SAFETY: all of these frames are live.
-            unsafe { self.intern(frames, differs, kept + 1, fresh) };
+            unsafe { self.intern(frames, table, differs, kept + 1, fresh) };
         }
         self.count = kept + fresh;
         true
@@ -281,7 +281,14 @@ impl ScriptMemo {
 
     /// Interns the kept frames of a range, whose state may have changed, and the new ones on top of them.
     #[inline]
-    unsafe fn intern(&mut self, frames: &impl Frames, from: usize, end: usize, fresh: usize) {
+    unsafe fn intern(
+        &mut self,
+        frames: &impl Frames,
+        table: *const Node,
+        from: usize,
+        end: usize,
+        fresh: usize,
+    ) {
         let mut stack = if from > 1 { at(&self.kept, from - 1).stack } else { EMPTY };
         for index in from..end + fresh {
             let NewFrame { frame, look } = match index.checked_sub(end) {
@@ -292,8 +299,8 @@ impl ScriptMemo {
                     NewFrame { frame, look: unsafe { frames.look(frame) } }
                 }
             };
-            // SAFETY: a live frame looks so; the table of this process.
-            stack = unsafe { self.stack_of(frames, stack, frame, look) };
+            // SAFETY: a live frame looks so; by contract.
+            stack = unsafe { self.stack_of(frames, table, stack, frame, look) };
             *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
         }
     }
@@ -303,6 +310,7 @@ impl ScriptMemo {
     unsafe fn stack_of(
         &mut self,
         frames: &impl Frames,
+        table: *const Node,
         callers: Stack,
         frame: usize,
         look: FrameState,
@@ -313,11 +321,11 @@ impl ScriptMemo {
         if step.look == look && step.callers == callers.node && step.generation == self.generation + 1 {
             return step.stack;
         }
-        // SAFETY: by contract of the callers; the table of this process.
+        // SAFETY: by contract of the callers.
         let stack = unsafe {
             match frames.key(frame, look) {
                 0 => callers,
-                key => nodes::intern(process::nodes(), callers, key),
+                key => nodes::intern(table, callers, key),
             }
         };
         if !is_node_cut(stack.node) {
@@ -329,7 +337,7 @@ impl ScriptMemo {
 
     /// Follows all frames; false when there are too many.
     #[inline(never)]
-    unsafe fn start_over(&mut self, frames: &impl Frames, innermost: usize) -> bool {
+    unsafe fn start_over(&mut self, frames: &impl Frames, innermost: usize, table: *const Node) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
         while frame != 0 {
             if fresh == FRAMES_MAX {
@@ -348,7 +356,7 @@ impl ScriptMemo {
         };
         let same = (1..=self.count.min(fresh)).take_while(is_kept).count();
         // SAFETY: all of these frames are live.
-        unsafe { self.intern(frames, same + 1, same + 1, fresh - same) };
+        unsafe { self.intern(frames, table, same + 1, same + 1, fresh - same) };
         self.count = fresh;
         true
     }
@@ -395,3 +403,7 @@ pub unsafe fn compare(pair: u32, frames: &impl Frames) {
         scripts.verify_mismatches.fetch_add(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+#[path = "memo_tests.rs"]
+mod tests;

@@ -6,6 +6,8 @@ use mallow_wire::shared::NODE_COUNT;
 /// Rounds, fewer for an interpreter.
 const ROUNDS: usize = if cfg!(miri) { 200 } else { 200_000 };
 const DEPTH_MAX: usize = 40;
+/// A native node, with 0.
+const SHARES_A_PLACE: u32 = 60;
 
 /// The stack of a script, innermost last. Each frame lies where its depth has it, so addresses come again.
 #[derive(Default)]
@@ -106,10 +108,12 @@ fn a_pair_is_that_of_the_stack_that_is_followed_from_scratch() {
             memo.count = 0;
             memo.steps.iter_mut().for_each(|step| step.generation = 0);
         }
-        let native = draw(5) as u32;
-        // SAFETY: the script's frames are read as they are; a zeroed table.
-        let found = unsafe { memo.pair(native, &script, table) };
-        assert_eq!(found, from_scratch(table, native, &script), "{:?}", script.frames);
+        // Those whose pairs with a script share a place among the kept ones, and another one.
+        for native in [0, SHARES_A_PLACE, draw(5) as u32] {
+            // SAFETY: the script's frames are read as they are; a zeroed table.
+            let found = unsafe { memo.pair(native, &script, table) };
+            assert_eq!(found, from_scratch(table, native, &script), "{:?}", script.frames);
+        }
     }
     assert!(deepest > 10, "{deepest} frames");
 }

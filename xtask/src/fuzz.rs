@@ -14,15 +14,17 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What `-Zsanitizer` would set: edge coverage counters, and a table that tells libFuzzer their addresses.
+/// What `-Zsanitizer` would set: edge coverage counters, and a table that tells libFuzzer their addresses. Code that a target cannot reach is
+/// not linked: libFuzzer looks at all counters after each input.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
-    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Clink-dead-code";
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table";
 
 const PROGRAM: &str = "fuzz";
 const CANARY: &str = "canary";
 /// The variable that names the target to the program.
 const TARGET_VARIABLE: &str = "MALLOW_FUZZ_TARGET";
+/// The variable that names the one target for which it is built.
+const ONLY_VARIABLE: &str = "MALLOW_FUZZ_ONLY";
 /// The reader of our own trace, which everybody meets first.
 const TRACE_TARGETS: &str = "trace_";
 const CANARY_SECONDS: u32 = 60;
@@ -34,7 +36,7 @@ pub(crate) struct Plan {
     seconds: u32,
     /// For the importers of other tools' files, of which there are many.
     seconds_of_importers: u32,
-    /// Whether libraries are instrumented too, which are most of what a build takes.
+    /// Whether libraries are instrumented too, which are most of what a build takes, and each target has a program of its own.
     libraries: bool,
     /// Empty for all.
     targets: Vec<String>,
@@ -88,8 +90,9 @@ impl Plan {
 /// Builds the targets, checks that the fuzzer sees, and fuzzes, as many at a time as there are cores.
 pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     let targets = chosen(&every_target(root)?, &plan.targets)?;
-    let program = build(root, plan.libraries)?;
-    find_the_planted_fault(root, &program)?;
+    let programs =
+        if plan.libraries { Programs::Each(root, Mutex::new(())) } else { Programs::One(build_of_ci(root)?) };
+    find_the_planted_fault(root, &programs)?;
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(Vec::new());
     let tracks = std::thread::available_parallelism().map_or(1, usize::from);
@@ -97,7 +100,7 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
         for _ in 0..tracks {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let one = fuzz(root, &program, target, plan.seconds_of(target));
+                    let one = fuzz(root, &programs, target, plan.seconds_of(target));
                     if let Ok(mut ended) = ended.lock() {
                         ended.push(one);
                     }
@@ -136,33 +139,69 @@ fn chosen(known: &[String], asked: &[String]) -> Result<Vec<String>, String> {
     if targets.is_empty() { Err("fuzz/corpus has no target.".to_owned()) } else { Ok(targets) }
 }
 
-/// Builds the program and returns where it is. With `libraries`, everything is instrumented; a target triple is named so
-/// that the coverage flags do not reach build scripts. Without, only our own crates are, and the libraries are those that
-/// the tests were built with.
-fn build(root: &Path, libraries: bool) -> Result<PathBuf, String> {
-    let output = if libraries { root.join("target/fuzz-all") } else { root.join("target") };
-    let mut cargo = Command::new("cargo");
-    cargo.args(["build", "--package", "mallow-fuzz", "--features", "libfuzzer"]).current_dir(root);
-    cargo.arg("--target-dir").arg(&output);
-    if !libraries {
-        cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/instrumented.sh")).env("COVERAGE", COVERAGE);
-        run::shown(&mut cargo)?;
-        return Ok(output.join("debug").join(PROGRAM));
+/// What is run.
+enum Programs<'a> {
+    /// A program with all targets.
+    One(PathBuf),
+    /// One for each target, which holds the code of no other. Built when its turn has come, one after the other.
+    Each(&'a Path, Mutex<()>),
+}
+
+impl Programs<'_> {
+    /// Returns the program of a target.
+    fn of(&self, target: &str) -> Result<PathBuf, String> {
+        match self {
+            Programs::One(program) => Ok(program.clone()),
+            Programs::Each(root, turn) => {
+                let _turn = turn.lock().map_err(|_| "a track of the fuzzer panicked.")?;
+                build_of_target(root, target)
+            }
+        }
     }
+}
+
+/// The program with all targets. Only our own crates are instrumented, and the libraries are those that the tests were built with.
+fn build_of_ci(root: &Path) -> Result<PathBuf, String> {
+    let output = root.join("target");
+    let mut cargo = build(root, &output);
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", root.join("fuzz/instrumented.sh")).env("COVERAGE", COVERAGE);
+    run::shown(&mut cargo)?;
+    Ok(output.join("debug").join(PROGRAM))
+}
+
+/// The program of one target, with its libraries instrumented. A target triple is named so that the coverage flags do not reach
+/// build scripts.
+fn build_of_target(root: &Path, target: &str) -> Result<PathBuf, String> {
     let version = run::captured(Command::new("rustc").arg("-vV"))?;
     let host = version
         .lines()
         .find_map(|line| line.strip_prefix("host: "))
         .ok_or("`rustc -vV` names no host.")?
         .to_owned();
-    run::shown(cargo.args(["--profile", "fuzz", "--target", &host]).env("RUSTFLAGS", COVERAGE))?;
-    Ok(output.join(host).join("fuzz").join(PROGRAM))
+    let output = root.join("target/fuzz-all");
+    let mut cargo = build(root, &output);
+    cargo.args(["--quiet", "--profile", "fuzz", "--target", &host]);
+    run::shown(cargo.env("RUSTFLAGS", COVERAGE).env(ONLY_VARIABLE, target))?;
+    let built = output.join(host).join("fuzz").join(PROGRAM);
+    // The next target's program will lie where this one does.
+    let program = root.join("target/fuzz/programs").join(target);
+    let fault = |error: std::io::Error| format!("{} cannot be written: {error}.", program.display());
+    std::fs::create_dir_all(root.join("target/fuzz/programs")).map_err(fault)?;
+    std::fs::copy(&built, &program).map_err(fault)?;
+    Ok(program)
+}
+
+fn build(root: &Path, output: &Path) -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--package", "mallow-fuzz", "--features", "libfuzzer"]).current_dir(root);
+    cargo.arg("--target-dir").arg(output);
+    cargo
 }
 
 /// The canary must die of its planted fault, and of nothing else.
-fn find_the_planted_fault(root: &Path, program: &Path) -> Result<(), String> {
+fn find_the_planted_fault(root: &Path, programs: &Programs<'_>) -> Result<(), String> {
     let artifacts = fresh_folder(&root.join("target/fuzz/canary"))?;
-    let mut canary = Command::new(program);
+    let mut canary = Command::new(programs.of(CANARY)?);
     canary.arg(format!("-max_total_time={CANARY_SECONDS}")).arg("-seed=1").arg(prefix_option(&artifacts));
     canary.env(TARGET_VARIABLE, CANARY);
     println!("    $ {}", run::as_typed(&canary));
@@ -184,7 +223,7 @@ fn find_the_planted_fault(root: &Path, program: &Path) -> Result<(), String> {
 /// New inputs go to a folder under `target/fuzz`; the seeds of the repository stay as they are. Gives what ran, and the fault that was found.
 fn fuzz(
     root: &Path,
-    program: &Path,
+    programs: &Programs<'_>,
     target: &str,
     seconds: u32,
 ) -> Result<(Part, Result<(), String>), String> {
@@ -195,7 +234,8 @@ fn fuzz(
         std::fs::create_dir_all(folder)
             .map_err(|error| format!("{} cannot be made: {error}.", folder.display()))?;
     }
-    let mut fuzzer = Command::new(program);
+    let program = programs.of(target)?;
+    let mut fuzzer = Command::new(&program);
     fuzzer.env(TARGET_VARIABLE, target);
     fuzzer.args([format!("-max_total_time={seconds}"), prefix_option(&artifacts)]);
     // Another seed each time, or a fresh checkout would repeat the same seconds; what fails is kept as a file. The inputs kept from earlier runs
@@ -224,6 +264,10 @@ fn fuzz(
         _ => Err(format!("the fuzz target `{target}` ran no input:\n{}", last_lines(&said, 20))),
     };
     let is_ok = outcome.is_ok();
+    if is_ok && matches!(programs, Programs::Each(..)) {
+        // A hundred megabytes each.
+        let _ = std::fs::remove_file(&program);
+    }
     Ok((Part { target: target.to_owned(), seconds, inputs: runs, is_ok }, outcome))
 }
 

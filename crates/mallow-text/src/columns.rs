@@ -52,14 +52,19 @@ fn part<'a>(places: impl Iterator<Item = usize>, of: impl Fn(usize) -> &'a str, 
     places.map(of).take_while(|part| part.columns() < width).last().unwrap_or("")
 }
 
-/// A function's name in at most `width` columns. If it is too long, a type at its beginning loses its path, as in
-/// `<Cart as Clone>::clone`, and then it loses its beginning.
+/// A function's name in at most `width` columns. If it is too long it is [`shortened`], and then it loses its beginning.
 pub(crate) fn fitted(name: &str, width: usize) -> String {
-    if name.columns() <= width { name.to_owned() } else { cut_start(&without_paths(name), width) }
+    if name.columns() <= width { name.to_owned() } else { cut_start(&shortened(name), width) }
+}
+
+/// A function's name without what a reader does without: of Rust's the paths of a type at its beginning, as in
+/// `<Cart as Clone>::clone`, and of Python's that a function is within another one, as in `main.<listcomp>`.
+pub(crate) fn shortened(name: &str) -> String {
+    without_paths(&name.replace(".<locals>.", "."))
 }
 
 /// A name whose first pair of angle brackets has the last parts of its paths only.
-pub(crate) fn without_paths(name: &str) -> String {
+fn without_paths(name: &str) -> String {
     let mut depth = 0_usize;
     let mut text = String::with_capacity(name.len());
     let mut rest = name;
@@ -96,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_type_that_is_too_long_loses_its_path_before_a_name_loses_its_beginning() {
+    fn a_name_that_is_too_long_is_shortened_before_it_loses_its_beginning() {
         for (name, width, expected) in [
             ("<shop::cart::Cart as core::clone::Clone>::clone", 40, "<Cart as Clone>::clone"),
             (
@@ -119,6 +124,9 @@ mod tests {
             ("shop::cart::Cart::add", 12, "…::Cart::add"),
             ("operator<(a::B, c::D)", 12, "…a::B, c::D)"),
             ("<unfinished::name", 10, "<name"),
+            ("Record.__init__.<locals>.<listcomp>", 35, "Record.__init__.<locals>.<listcomp>"),
+            ("Record.__init__.<locals>.<listcomp>", 30, "Record.__init__.<listcomp>"),
+            ("cached.<locals>.decorator.<locals>.wrapper", 40, "cached.decorator.wrapper"),
         ] {
             assert_eq!(fitted(name, width), expected, "{name}");
         }

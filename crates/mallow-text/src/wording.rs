@@ -1,6 +1,6 @@
 //! Formats words, metrics and frames for a line: truncated, wrapped, grouped, and without control characters.
 
-use crate::columns::{Columns, cut_end, fitted, without_paths};
+use crate::columns::{Columns, cut_end, fitted, shortened};
 pub use mallow_base::printable;
 use mallow_base::{Count, Frame, Micros};
 use mallow_profile::Exit;
@@ -45,7 +45,7 @@ pub(crate) fn callers<'a>(frames: impl Iterator<Item = &'a Frame>, width: usize)
     let said = |names: &[String]| format!("from {}", names.join(", "));
     let mut text = said(&names);
     if text.columns() > width {
-        names.iter_mut().for_each(|name| *name = without_paths(name));
+        names.iter_mut().for_each(|name| *name = shortened(name));
         text = cut_end(&said(&names), width);
     }
     (!names.is_empty()).then_some(text)

@@ -2,7 +2,7 @@
 //!
 //! A target is a function that takes any bytes. It must never panic for a sound parser, and must panic when a parser breaks
 //! its promise. All targets are in one program, so that `cargo xtask ci` builds one. Where they run for minutes, each has a program of its
-//! own, from the same source ([`ONLY_VARIABLE`]): libFuzzer looks at the counters of all code in the program after each input, and
+//! own, from the same source (`MALLOW_FUZZ_ONLY`, read by `main.rs`): libFuzzer looks at the counters of all code in the program after each input, and
 //! with all parsers in it that took seven eighths of the time.
 
 pub mod bare_trace;
@@ -24,9 +24,6 @@ pub const CANARY: &str = "canary";
 
 /// The variable that names the target to the fuzzing program.
 pub const TARGET_VARIABLE: &str = "MALLOW_FUZZ_TARGET";
-
-/// The variable that names, while the program is built, the one target that it is for.
-pub const ONLY_VARIABLE: &str = "MALLOW_FUZZ_ONLY";
 
 /// The target of this name. Found while the program is built, so that one for a single target holds no code of others.
 #[must_use]

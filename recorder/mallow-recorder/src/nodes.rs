@@ -226,7 +226,7 @@ fn claim(node: &Node, key: u64, link: u64) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use mallow_wire::shared::{NODE_COUNT, node_key, node_uncut};
     use std::collections::HashMap;
@@ -234,7 +234,7 @@ mod tests {
     /// Fewer rounds for an interpreter.
     const SHARE: u64 = if cfg!(miri) { 1_000 } else { 1 };
 
-    fn table() -> *const Node {
+    pub(crate) fn table() -> *const Node {
         if cfg!(miri) {
             let layout = std::alloc::Layout::array::<Node>(NODE_COUNT).unwrap();
             // SAFETY: the table has bytes. Nobody frees it.

@@ -180,15 +180,13 @@ impl ScriptMemo {
             }
             self.last = script;
         }
-        let mixed = native.wrapping_mul(0x9e37_79b9) ^ script.wrapping_mul(0x85eb_ca6b);
-        let place = (mixed >> 16) as usize % PAIRS;
+        let place = pair_place(native, script);
         let pair = *at(&self.pairs, place);
         if pair.node != 0 && (pair.native, pair.script) == (native, script) {
             return pair.node - 1;
         }
-        let callers = Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native };
         // SAFETY: by contract.
-        let node = unsafe { nodes::intern(table, callers, pair_key(script)) }.node;
+        let node = unsafe { nodes::intern(table, around_pair(native), pair_key(script)) }.node;
         if !is_node_cut(node) {
             *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
         }
@@ -360,6 +358,19 @@ impl ScriptMemo {
         self.count = fresh;
         true
     }
+}
+
+/// Where a pair is kept.
+#[inline(always)]
+fn pair_place(native: u32, script: u32) -> usize {
+    let mixed = native.wrapping_mul(0x9e37_79b9) ^ script.wrapping_mul(0x85eb_ca6b);
+    (mixed >> 16) as usize % PAIRS
+}
+
+/// The stack upon which a pair is a frame: the native one, at a hash of its own.
+#[inline(always)]
+fn around_pair(native: u32) -> Stack {
+    Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native }
 }
 
 #[cold]

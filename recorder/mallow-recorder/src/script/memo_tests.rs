@@ -1,12 +1,12 @@
 //! A script's stack is the one that is followed from scratch, whatever was kept.
 
 use super::*;
-use mallow_wire::shared::NODE_COUNT;
+use crate::nodes::tests::table;
 
 /// Rounds, fewer for an interpreter.
 const ROUNDS: usize = if cfg!(miri) { 200 } else { 200_000 };
 const DEPTH_MAX: usize = 40;
-/// A native node, with 0.
+/// A native node whose pairs share their places with those of 0.
 const SHARES_A_PLACE: u32 = 60;
 
 /// The stack of a script, innermost last. Each frame lies where its depth has it, so addresses come again.
@@ -47,12 +47,6 @@ impl Frames for Script {
     }
 }
 
-fn table() -> *const Node {
-    let layout = std::alloc::Layout::array::<Node>(NODE_COUNT).unwrap();
-    // SAFETY: the table has bytes. Nobody frees it.
-    unsafe { std::alloc::alloc_zeroed(layout).cast() }
-}
-
 /// The twin: every frame, from the outermost on.
 fn from_scratch(table: *const Node, native: u32, script: &Script) -> u32 {
     let mut stack = EMPTY;
@@ -65,17 +59,17 @@ fn from_scratch(table: *const Node, native: u32, script: &Script) -> u32 {
             }
         }
     }
-    let callers = Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native };
     match stack.node {
         NODE_ROOT => native,
         // SAFETY: as above.
-        script => unsafe { nodes::intern(table, callers, pair_key(script)) }.node,
+        script => unsafe { nodes::intern(table, around_pair(native), pair_key(script)) }.node,
     }
 }
 
 #[test]
 fn a_pair_is_that_of_the_stack_that_is_followed_from_scratch() {
     let table = table();
+    assert!((0..1000).all(|script| pair_place(0, script) == pair_place(SHARES_A_PLACE, script)));
     // SAFETY: integers: zeros are valid.
     let mut memo: Box<ScriptMemo> = unsafe { Box::new_zeroed().assume_init() };
     let mut script = Script { codes: core::array::from_fn(|code| code as u64), ..Script::default() };
@@ -96,8 +90,8 @@ fn a_pair_is_that_of_the_stack_that_is_followed_from_scratch() {
                 script.frames.push(FrameState { place: draw(3) as usize, code: draw(16) as usize });
             }
         }
-        if let Some(count @ 1..) = Some(script.frames.len()) {
-            let moved = draw(count as u64) as usize;
+        if !script.frames.is_empty() {
+            let moved = draw(script.frames.len() as u64) as usize;
             script.frames[moved].place = draw(3) as usize;
         }
         deepest = deepest.max(script.frames.len());

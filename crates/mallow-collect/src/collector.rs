@@ -10,7 +10,7 @@ use crate::exited::ExitedProcess;
 use crate::findings::Findings;
 use crate::heap::Executables;
 use crate::mapping::Mapping;
-use crate::poll_backoff::PollBackoff;
+use crate::poll_backoff::{PollBackoff, sleep_until_ready};
 use crate::process::{TracedProcess, Wanted};
 use crate::session::{Registration, Session};
 use crate::sink::Sink;
@@ -19,14 +19,15 @@ use crate::target::Target;
 use crate::workers::{SharedSink, Workers};
 use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
+use rustix::event::{PollFd, PollFlags};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Looks on while processes are collected.
 pub(crate) trait Observer {
-    /// Between two passes there is a pause of this length at most.
-    fn pause(&mut self, longest: Duration) {
-        std::thread::sleep(longest);
+    /// Between two passes there is a pause of this length at most. Returns whether one of the descriptors ended it.
+    fn pause(&mut self, longest: Duration, watched: &mut [PollFd<'_>]) -> bool {
+        sleep_until_ready(longest, watched)
     }
     /// Behind what the next pass reads, everything has happened that led to now.
     fn before_pass(&mut self) {}
@@ -70,6 +71,9 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the collector checks for ended processes at least.
 const ENDS_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How many processes can end a pause. Others are seen after it.
+const WATCHED_MAX: usize = 32;
 
 /// Tells a process that it is not recorded.
 pub(crate) fn turn_away(registration: &Registration) {
@@ -115,7 +119,7 @@ impl<S: Sink + Send> Collector<S> {
     ) -> Result<bool, CollectError> {
         let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut backoff = PollBackoff::default();
-        let mut has_accepted = false;
+        let (mut has_accepted, mut was_woken) = (false, false);
         loop {
             let interrupted = target.is_interrupted();
             if target.is_overdue() {
@@ -124,7 +128,7 @@ impl<S: Sink + Send> Collector<S> {
             // Ended processes are checked first: what a process did before it ended is then seen by the pass below.
             // Where processes start, others end, and hold memory of ours.
             let mut ended = Vec::new();
-            if has_accepted || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
+            if has_accepted || was_woken || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
                 ends_looked_at = Instant::now();
                 target.has_ended();
                 ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
@@ -154,9 +158,20 @@ impl<S: Sink + Send> Collector<S> {
             }
             // More may have registered meanwhile.
             if !has_accepted && let Some(pause) = backoff.after(words) {
-                observer.pause(pause);
+                // Who was ready and did nothing would keep us awake.
+                let is_in_vain = was_woken && ended.is_empty();
+                let mut watched = if is_in_vain { Vec::new() } else { self.watched(target) };
+                was_woken = observer.pause(pause, &mut watched);
             }
         }
+    }
+
+    /// Who comes, and who ends: the descriptors that are ready then.
+    fn watched<'a>(&'a self, target: &'a dyn Target) -> Vec<PollFd<'a>> {
+        let comes = self.session.as_ref().and_then(Session::own_socket);
+        let ends = self.processes.iter().filter_map(TracedProcess::pidfd).take(WATCHED_MAX);
+        let all = comes.into_iter().chain(target.pidfd()).chain(ends);
+        all.map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN)).collect()
     }
 
     /// Ends the processes that are still running. One that was started while others were killed is killed in a later
@@ -333,3 +348,7 @@ impl<S: Sink + Send> Collector<S> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "collector_tests.rs"]
+mod tests;

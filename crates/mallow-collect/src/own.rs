@@ -21,8 +21,9 @@ use crate::symbols::Resolve;
 use crate::target::Target;
 use crate::trace_file::TraceFile;
 use mallow_profile::{Exit, Profile, Summary, Totals};
+use rustix::event::PollFd;
 use std::ffi::OsString;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, TryRecvError};
 use std::time::Duration;
 
@@ -150,6 +151,10 @@ impl Target for Itself {
         false
     }
 
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
     fn registered(&mut self, _pid: u32) {}
 
     fn is_own(&self, _pid: u32) -> bool {
@@ -191,12 +196,13 @@ impl Observer for Asked {
     }
 
     /// A query ends the pause: its sender waits.
-    fn pause(&mut self, longest: Duration) {
+    fn pause(&mut self, longest: Duration, _watched: &mut [PollFd<'_>]) -> bool {
         match self.queries.recv_timeout(longest) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => self.is_over = true,
             Ok(query) => self.take(query),
         }
+        false
     }
 
     /// Answers what was taken up.

@@ -29,6 +29,7 @@ use mallow_profile::{Aggregator, Exit, RegionMetrics, RegionTotals, Sample, Thre
 use mallow_scripts::Scripts;
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
 use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
@@ -210,6 +211,11 @@ impl TracedProcess {
     /// Returns whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.peer.has_ended()
+    }
+
+    /// Returns what is ready when they have.
+    pub(crate) fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.peer.pidfd.as_ref().map(OwnedFd::as_fd)
     }
 
     /// The time of its last event.

@@ -18,7 +18,7 @@ use rustix::net::{
     recvmsg,
 };
 use std::io::IoSliceMut;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 /// A listening socket with a name that only this session's children know.
@@ -112,6 +112,11 @@ impl Session {
             Some(path) => format!("{variable}:{path}"),
             None => variable,
         }
+    }
+
+    /// Returns what is ready when a process of our own user comes. Strangers wake nobody.
+    pub(crate) fn own_socket(&self) -> Option<BorrowedFd<'_>> {
+        self.own.as_ref().map(|own| own.socket.as_fd())
     }
 
     /// Returns what has to be reported of the libraries of a process, whether it has ended or not.

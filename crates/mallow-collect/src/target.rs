@@ -3,12 +3,14 @@
 use crate::ending::exit_of_status;
 use crate::error::CollectError;
 use crate::patching::Inside;
+use crate::peer::Peer;
 use crate::session::Session;
 use mallow_launch::{Interrupts, LIBRARY_NAME_START, Launch, Preload, RunningCommand, SpawnOptions};
 use mallow_profile::Exit;
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::patches::PATCHES_VARIABLE;
 use mallow_wire::shared::{BEGIN_VARIABLE, MODE_VARIABLE};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 /// What a collector needs to know of the processes that it collects from.
 pub(crate) trait Target {
@@ -18,6 +20,8 @@ pub(crate) trait Target {
     fn is_overdue(&mut self) -> bool;
     /// Returns whether no new process can be started any more.
     fn has_ended(&mut self) -> bool;
+    /// Returns what is ready when the one that was started has ended; `None` when it was seen to have.
+    fn pidfd(&self) -> Option<BorrowedFd<'_>>;
     /// A process has registered.
     fn registered(&mut self, pid: u32);
     /// Returns whether a process is the one that was started, which is its owner's to wait for.
@@ -56,6 +60,7 @@ impl Mode {
 #[derive(Debug)]
 pub(crate) struct TracedCommand {
     command: RunningCommand,
+    peer: Peer,
     was_registered: bool,
 }
 
@@ -77,8 +82,9 @@ impl TracedCommand {
         let preload =
             Preload { name_start: LIBRARY_NAME_START, library: inside.library, variables: &variables };
         let child = launch.start(preload, options)?;
+        let peer = Peer::of_pid(child.id());
         let command = RunningCommand::new(child, interrupts, options.timeout);
-        Ok(TracedCommand { command, was_registered: false })
+        Ok(TracedCommand { command, peer, was_registered: false })
     }
 
     /// Its process id.
@@ -118,6 +124,10 @@ impl Target for TracedCommand {
 
     fn has_ended(&mut self) -> bool {
         self.command.reap().is_some()
+    }
+
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.peer.pidfd.as_ref().filter(|_| self.command.status().is_none()).map(OwnedFd::as_fd)
     }
 
     fn registered(&mut self, pid: u32) {

@@ -1,0 +1,111 @@
+//! What a collector waits for between its passes.
+
+use super::*;
+use crate::command_lines::CommandLines;
+use crate::peer::Peer;
+use crate::shared_memory::SharedMemory;
+use crate::sink::NoSink;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::{Child, Command};
+
+/// A command without a recorder.
+struct Plain {
+    child: Child,
+    peer: Peer,
+    ended: bool,
+}
+
+impl Target for Plain {
+    fn is_interrupted(&mut self) -> bool {
+        false
+    }
+
+    fn is_overdue(&mut self) -> bool {
+        false
+    }
+
+    fn has_ended(&mut self) -> bool {
+        self.ended |= self.child.try_wait().unwrap().is_some();
+        self.ended
+    }
+
+    fn pidfd(&self) -> Option<BorrowedFd<'_>> {
+        self.peer.pidfd.as_ref().filter(|_| !self.ended).map(OwnedFd::as_fd)
+    }
+
+    fn registered(&mut self, _pid: u32) {}
+
+    fn is_own(&self, _pid: u32) -> bool {
+        false
+    }
+
+    fn own_exit(&mut self, _pid: u32) -> Option<Exit> {
+        None
+    }
+}
+
+/// Sleeps for a minute unless it is woken.
+struct Sleeper<'a> {
+    /// What happens in each pause that can be ended.
+    happenings: Vec<Box<dyn FnMut() + 'a>>,
+    /// Whether it was.
+    woken: Vec<bool>,
+    /// After how many of them there was a pause that could not.
+    in_vain: Vec<usize>,
+}
+
+impl Observer for Sleeper<'_> {
+    fn pause(&mut self, _longest: Duration, watched: &mut [PollFd<'_>]) -> bool {
+        if watched.is_empty() {
+            self.in_vain.push(self.woken.len());
+        }
+        if watched.is_empty() || self.happenings.is_empty() {
+            return sleep_until_ready(Duration::from_millis(1), watched);
+        }
+        self.happenings.remove(0)();
+        let is_woken = sleep_until_ready(Duration::from_secs(60), watched);
+        self.woken.push(is_woken);
+        is_woken
+    }
+}
+
+fn connect_to(path: &str) {
+    let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
+    connect(&socket, &SocketAddrUnix::new(path).unwrap()).unwrap();
+}
+
+fn sleeping() -> (Child, u32) {
+    let child = Command::new("sleep").arg("1000").spawn().unwrap();
+    let pid = child.id();
+    (child, pid)
+}
+
+fn kill(pid: u32) {
+    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+}
+
+/// Nobody's end, and nobody's start, waits for a collector that sleeps.
+#[test]
+fn who_comes_and_who_ends_ends_a_pause() {
+    let wanted = Wanted { events: false, threads: false, regions: None, exited: true, own: false };
+    let session = Session::open(CommandLines::Whole).unwrap();
+    let path = session.variable().rsplit(':').next().unwrap().to_owned();
+    let mut collector = Collector::new(Some(session), Clock::start(), NoSink, wanted);
+    let (child, started) = sleeping();
+    let (_other, recorded) = sleeping();
+    let memory = SharedMemory::new(1);
+    let registration =
+        Registration { memory: memory.handed_over(), peer: Peer::of_pid(recorded), command: "sleep".into() };
+    collector.take_in(registration).unwrap();
+    let happenings: Vec<Box<dyn FnMut()>> =
+        vec![Box::new(|| connect_to(&path)), Box::new(|| kill(recorded)), Box::new(|| kill(started))];
+    let mut sleeper = Sleeper { happenings, woken: Vec::new(), in_vain: Vec::new() };
+    let mut target = Plain { child, peer: Peer::of_pid(started), ended: false };
+    collector.run(&mut target, &mut sleeper).unwrap();
+    assert_eq!(sleeper.woken, [true; 3]);
+    // Whoever connected and said nothing keeps nobody awake.
+    assert_eq!(sleeper.in_vain, [1]);
+    assert_eq!(collector.exited.len(), 1);
+}

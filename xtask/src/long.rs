@@ -4,7 +4,7 @@
 //! A step that has passed on a commit is not run again on it, so an interrupted run goes on where it stopped. The record
 //! in `bench/record/` says which commit it was. It must never call a step passed that did not run on that commit.
 
-use crate::testing::{self, Lints, Mallow};
+use crate::testing::{self, Beside, Lints, Mallow};
 use crate::{fuzz, miri, oracles, packages, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ const STEPS: &[(&str, Body)] = &[
     ("tests", |root, _| {
         oracles::ensure_large(root)?;
         packages::ensure_large()?;
-        testing::all(root, Mallow::Release, Lints::Off, &|| Ok(()))
+        testing::all(root, Mallow::Release, Lints::Off, Beside::NOTHING)
     }),
     ("miri", |root, _| miri::run(root)),
     ("doc", |root, _| steps::doc(root)),

@@ -2,7 +2,7 @@
 //!
 //! Cheap steps come first, so that a misspelt line is known in seconds.
 
-use crate::testing::{Lints, Mallow};
+use crate::testing::{Beside, Lints, Mallow};
 use crate::workspaces::{self, Workspace};
 use crate::{fuzz, miri, oracles, packages, recorder, run, slim, testing, tidy, wasm};
 use std::path::Path;
@@ -41,7 +41,7 @@ impl Step {
 
 /// Every step, in the order of `ci`.
 pub(crate) const STEPS: &[Step] = &[
-    Step::new("packages", packages),
+    Step::new("packages", packages).beside("test"),
     Step::new("fmt", fmt).in_ci(fmt_with_tidy_beside),
     Step::new("tidy", tidy::run).beside("fmt"),
     // The root workspace is most of it, and is linted by the build of its tests.
@@ -57,15 +57,24 @@ pub(crate) const STEPS: &[Step] = &[
 
 /// Each of the two keeps one core busy.
 fn fmt_with_tidy_beside(root: &Path) -> Result<(), String> {
+    side_by_side(|| fmt(root), || timed("tidy", || tidy::run(root)))
+}
+
+/// Does two things at once; the sentence is that of the first one that failed.
+pub(crate) fn side_by_side<T>(
+    one: impl FnOnce() -> Result<T, String>,
+    other: impl FnOnce() -> Result<(), String> + Send,
+) -> Result<T, String> {
     std::thread::scope(|scope| {
-        let tidy = scope.spawn(|| timed("tidy", || tidy::run(root)));
-        let formatted = fmt(root);
-        let tidy = tidy.join().unwrap_or_else(|_| Err("`tidy` panicked.".to_owned()));
-        formatted.and(tidy)
+        let other = scope.spawn(other);
+        let one = one();
+        let other = other.join().unwrap_or_else(|_| Err("what ran beside it panicked.".to_owned()));
+        one.and_then(|one| other.map(|()| one))
     })
 }
 
-/// The end-to-end tests wait for other programs most of the time, and everything else is done meanwhile.
+/// Packages are fetched and unpacked while tests are built, as only the tests themselves need them. The end-to-end tests wait for other programs
+/// most of the time, and everything else is done meanwhile.
 fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
     let rest = || {
         timed("miri", || miri::run_where_it_can_be_had(root))?;
@@ -75,7 +84,8 @@ fn test_with_the_rest_beside(root: &Path) -> Result<(), String> {
         timed("doc", || doc_of_built_libraries(root))?;
         timed("fuzz", || fuzz_shortly(root))
     };
-    testing::all(root, Mallow::Dev, Lints::Deny, &rest)
+    let fetched = || timed("packages", || packages(root));
+    testing::all(root, Mallow::Dev, Lints::Deny, Beside { build: &fetched, tests: &rest })
 }
 
 fn fuzz_shortly(root: &Path) -> Result<(), String> {
@@ -175,7 +185,7 @@ fn lint(root: &Path, workspace: &Workspace) -> Result<(), String> {
 }
 
 fn test(root: &Path) -> Result<(), String> {
-    testing::all(root, Mallow::Dev, Lints::Off, &|| Ok(()))
+    testing::all(root, Mallow::Dev, Lints::Off, Beside::NOTHING)
 }
 
 /// Builds the documentation of every crate, warnings as errors.

@@ -4,7 +4,8 @@
 //! A step that has passed on a commit is not run again on it, so an interrupted run goes on where it stopped. The record
 //! in `bench/record/` says which commit it was. It must never call a step passed that did not run on that commit.
 
-use crate::testing::{self, Beside, Lints, Mallow};
+use crate::beside::Beside;
+use crate::testing::{self, Lints, Mallow};
 use crate::{fuzz, miri, oracles, packages, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -5,6 +5,7 @@
 //! sentence for people, with the cause and, where there is one, the cure.
 
 mod bench;
+mod beside;
 mod dist;
 mod fuzz;
 mod long;

@@ -2,7 +2,8 @@
 //!
 //! Cheap steps come first, so that a misspelt line is known in seconds.
 
-use crate::testing::{Beside, Lints, Mallow};
+use crate::beside::{Beside, side_by_side};
+use crate::testing::{Lints, Mallow};
 use crate::workspaces::{self, Workspace};
 use crate::{fuzz, miri, oracles, packages, recorder, run, slim, testing, tidy, wasm};
 use std::path::Path;
@@ -58,19 +59,6 @@ pub(crate) const STEPS: &[Step] = &[
 /// Each of the two keeps one core busy.
 fn fmt_with_tidy_beside(root: &Path) -> Result<(), String> {
     side_by_side(|| fmt(root), || timed("tidy", || tidy::run(root)))
-}
-
-/// Does two things at once; the sentence is that of the first one that failed.
-pub(crate) fn side_by_side<T>(
-    one: impl FnOnce() -> Result<T, String>,
-    other: impl FnOnce() -> Result<(), String> + Send,
-) -> Result<T, String> {
-    std::thread::scope(|scope| {
-        let other = scope.spawn(other);
-        let one = one();
-        let other = other.join().unwrap_or_else(|_| Err("what ran beside it panicked.".to_owned()));
-        one.and_then(|one| other.map(|()| one))
-    })
 }
 
 /// Packages are fetched and unpacked while tests are built, as only the tests themselves need them. The end-to-end tests wait for other programs

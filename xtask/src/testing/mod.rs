@@ -10,8 +10,9 @@ mod tracks;
 
 pub(crate) use choice::{Choice, choices_of_changes};
 
+use crate::beside::{Beside, side_by_side};
+use crate::run;
 use crate::workspaces::{self, Workspace};
-use crate::{run, steps};
 use failure::Failed;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -19,7 +20,7 @@ use std::process::Command;
 /// Runs every test. The end-to-end tests drive the `mallow` that was built with them; in the long suite they drive the
 /// release binary, and those that are too long for every change run as well.
 pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>) -> Result<(), String> {
-    let binaries = steps::side_by_side(|| build::programs(root, lints), beside.build)?;
+    let binaries = side_by_side(|| build::programs(root, lints), beside.build)?;
     let path = mallow.path(root)?;
     let all = workspaces::all(root)?;
     let rest = || -> Result<Vec<Failed>, String> {
@@ -34,19 +35,6 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
         Ok(failed)
     };
     verdict(&tracks::run(binaries, &path, mallow == Mallow::Release, &rest)?)
-}
-
-/// What else is done meanwhile.
-pub(crate) struct Beside<'a> {
-    /// While the test programs are built. They run after it.
-    pub(crate) build: &'a (dyn Fn() -> Result<(), String> + Sync),
-    /// While the end-to-end tests wait for other programs.
-    pub(crate) tests: &'a (dyn Fn() -> Result<(), String> + Sync),
-}
-
-impl Beside<'_> {
-    /// Nothing else.
-    pub(crate) const NOTHING: Beside<'static> = Beside { build: &|| Ok(()), tests: &|| Ok(()) };
 }
 
 /// Runs the tests that were chosen.

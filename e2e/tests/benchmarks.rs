@@ -51,6 +51,9 @@ fn cargo_command(copy: &Copy) -> Command {
         cargo.env(format!("CARGO_PROFILE_{profile}_DEBUG"), "line-tables-only");
         cargo.env(format!("CARGO_PROFILE_{profile}_STRIP"), "none");
     }
+    // Linted in the same build: `cargo xtask ci` leaves out criterion's workspace where it lints and tests the others.
+    cargo.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    cargo.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
     cargo.env("CRITERION_HOME", copy.workshop.file("figures")).current_dir(copy.workshop.file(copy.of));
     cargo
 }
@@ -81,7 +84,10 @@ fn criterion_measures_allocations_and_bytes_to_the_call() {
     let refused = copy.cargo(&["bench", "--locked", "--bench", "counted"]);
     assert_ne!(refused.exit, Exit::Status(0), "{refused}");
     assert!(refused.stderr.contains("Run it with `cargo mallow record --summary-only bench`."), "{refused}");
-    let _ = copy.cargo(&["test", "--release", "--locked", "--benches"]).well();
+    for tests in [&["--lib", "--benches"][..], &["--doc"]] {
+        let tested = copy.cargo(&[&["test", "--release", "--locked"], tests].concat()).well();
+        assert!(tested.stdout.contains("test result: ok."), "{tested}");
+    }
 }
 
 /// A project whose benchmarks have the attribute.

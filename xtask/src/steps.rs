@@ -159,10 +159,10 @@ fn clippy(root: &Path) -> Result<(), String> {
     workspaces::all(root)?.iter().try_for_each(|workspace| lint(root, workspace))
 }
 
-/// The servers that are soaked are linted where the tests build them (`e2e/src/soak.rs`).
+/// What the tests build is linted by them.
 fn clippy_beside_the_root(root: &Path) -> Result<(), String> {
     let is_linted_elsewhere =
-        |workspace: &Workspace| workspace.is_root() || workspace.folder == Path::new("programs/soak/rust");
+        |workspace: &Workspace| workspace.is_root() || workspace.is_built_by_end_to_end_tests();
     let all = workspaces::all(root)?;
     all.iter().filter(|workspace| !is_linted_elsewhere(workspace)).try_for_each(|it| lint(root, it))
 }

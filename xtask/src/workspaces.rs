@@ -38,11 +38,20 @@ impl Workspace {
         Ok(self.metadata(root, &["--no-deps"])?.target_directory.into())
     }
 
+    /// Returns whether an end-to-end test builds it anyway, lints it and runs its tests, if it has any: `e2e/tests/benchmarks.rs` and
+    /// `e2e/src/soak.rs`. Its libraries take longer to build than everything else of it.
+    pub(crate) fn is_built_by_end_to_end_tests(&self) -> bool {
+        BUILT_BY_END_TO_END_TESTS.iter().any(|folder| self.folder == Path::new(folder))
+    }
+
     /// Returns whether this is the workspace of mallow's own processes.
     pub(crate) fn is_root(&self) -> bool {
         self.folder.as_os_str().is_empty()
     }
 }
+
+/// See [`Workspace::is_built_by_end_to_end_tests`].
+const BUILT_BY_END_TO_END_TESTS: [&str; 2] = ["markers/criterion", "programs/soak/rust"];
 
 /// Every workspace of the repository, the root's first.
 pub(crate) fn all(root: &Path) -> Result<Vec<Workspace>, String> {

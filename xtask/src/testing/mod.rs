@@ -25,7 +25,7 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
     let all = workspaces::all(root)?;
     let rest = || -> Result<Vec<Failed>, String> {
         let mut failed = Vec::new();
-        for workspace in all.iter().filter(|workspace| !workspace.is_root()) {
+        for workspace in all.iter().filter(|it| !it.is_root() && !it.is_built_by_end_to_end_tests()) {
             // That it compiles is known from the lints.
             if has_tests(root, workspace)? {
                 failed.extend(of_workspace(root, workspace, &path)?);

@@ -11,6 +11,7 @@ use crate::target::TracedCommand;
 use mallow_base::grouped;
 use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
 use mallow_trace::{End, ProcessEnd, ProcessStart, Unnamed, Unseen};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// The results in memory when the trace is written.
@@ -51,21 +52,21 @@ pub(crate) fn finish<S: Sink + Send>(
         Some(command) => put_missing_child(sink, index, now_us, command, &about)?,
         None => None,
     };
-    for process in &exited {
-        sink.put(process.index, &process.folded)?;
-    }
-    sink.flush()?;
+    // A caller that needs only counts does not wait for the symbols of everything around them. The trace's reader
+    // resolves the others.
+    let addresses = match collector.wanted.regions {
+        None => ExitedProcess::all_addresses,
+        Some(_) => ExitedProcess::counted_addresses,
+    };
+    let named = put_sums_beside(&mut collector.sink, &exited, || symbols_of(&exited, addresses, resolve))?;
+    let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = if collector.wanted.regions.is_none() {
-        let named = symbols_of(&exited, ExitedProcess::all_addresses, resolve);
         sink.put_whole(&named.symbols)?;
         let nameless = put_nameless(sink, nameless())?;
         let recording = Recording { duration_us, nameless, ..about };
         Metrics::Profile(Box::new(profile_of(recording, exited, missing, named)))
     } else {
-        // A caller that needs only counts does not wait for the symbols of everything around them. The trace's reader
-        // resolves the others.
-        let symbols = symbols_of(&exited, ExitedProcess::counted_addresses, resolve).symbols;
-        Metrics::Regions(regions::watched(exited, &symbols))
+        Metrics::Regions(regions::watched(exited, &named.symbols))
     };
     let findings = &collector.findings;
     let sentences: Vec<String> = findings.blind.iter().chain(&findings.unseen).cloned().collect();
@@ -75,6 +76,31 @@ pub(crate) fn finish<S: Sink + Send>(
     sink.put_whole(&End { duration_us })?;
     sink.flush()?;
     Ok(metrics)
+}
+
+/// Writes the sums of all processes while something else is done: packing those of 100,000 stacks takes as long as finding their names.
+fn put_sums_beside<T>(
+    sink: &mut (impl Sink + Send),
+    exited: &[ExitedProcess],
+    beside: impl FnOnce() -> T,
+) -> Result<T, CollectError> {
+    let sink = Mutex::new(sink);
+    let put = || {
+        let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
+        let sink: &mut dyn Sink = &mut **sink;
+        exited.iter().try_for_each(|process| sink.put(process.index, &process.folded))?;
+        sink.flush()
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("mallow-sums".into()).spawn_scoped(scope, put);
+        let done = beside();
+        let put = match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            // Where no thread can be had it takes longer.
+            Err(_) => put(),
+        };
+        put.map(|()| done)
+    })
 }
 
 /// Says what is not known because recording began some time after the command.

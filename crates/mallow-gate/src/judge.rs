@@ -65,7 +65,8 @@ pub fn wants_more_times(measurement: &Measurement, limits: &Limits) -> bool {
     times::position(&measurement.runs, max).is_none()
 }
 
-/// Compares a measurement with its baseline. [`TestResult::duration_us`] is left 0.
+/// Judges a measurement by the baseline that was found for it; if there are only those of other environments, by the nearest one, which then is
+/// not used but named. [`TestResult::duration_us`] is left 0.
 pub fn judge_found(measurement: &Measurement, found: &Found, limits: &Limits, how: &Settings) -> TestResult {
     match found {
         Found::Exact(baseline) => judge(measurement, Some(baseline), limits, how),

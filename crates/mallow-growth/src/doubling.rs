@@ -1,4 +1,4 @@
-//! Test D: does the growth double whenever the number of requests doubles?
+//! Does the growth double whenever the number of requests doubles?
 //!
 //! A container that leaks by doubling is a staircase: flat nearly everywhere, so no slope is ever certain. But from one eighth of
 //! the requests to a quarter, to a half, to all of them, its growth doubles each time, whatever the phase of its steps. A

@@ -56,7 +56,7 @@ pub(crate) struct MetricTrend {
     /// Requests from the window's first observation to its last.
     pub(crate) requests: f64,
     pub(crate) plateau: Option<Plateau>,
-    /// Test D holds.
+    /// Its growth doubles with the number of requests ([`crate::doubling`]).
     pub(crate) doubles: bool,
     /// It rises with certainty, even if below the limit.
     pub(crate) creeps: bool,

@@ -1,4 +1,4 @@
-//! One step of a stack walk: from a frame to its caller.
+//! One step of a stack walk: from a frame to its caller. The walk itself is in [`crate::memo`] and [`crate::from_scratch`].
 //!
 //! A step reads one to three words of the stack and reports each of them, so that the memo can tell later whether the step
 //! would go the same way again ([`crate::memo`]). What may be read depends on where the frame lies. Within the thread's own

@@ -3,7 +3,6 @@
 //! The four types of samples are those of Go's heap profiles, as far as they are known; what was live at the peak and
 //! what was temporary follow as additional types. Sites of several processes are distinguished by a label. There is
 //! no label `bytes`: it would be the size of each block of a sample, and a site's blocks differ.
-//! large each block of a sample is, and a site's blocks differ.
 
 mod cpu;
 mod tables;

@@ -8,8 +8,9 @@ use std::sync::Once;
 pub(crate) fn end_waits_for_names() {
     static ARE_WATCHED: Once = Once::new();
     ARE_WATCHED.call_once(|| {
+        let ignored = mallow_launch::IgnoredSignals::read();
         for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP] {
-            if !mallow_launch::is_ignored(signal) {
+            if !ignored.has(signal) {
                 let _ = flag::register(signal, mallow_lookup::abandoned());
             }
         }

@@ -75,7 +75,8 @@ fn words_of(line: &str) -> Result<Vec<OsString>, Failure> {
 fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     // Signals that this process ignores are ignored by the program as well.
-    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !mallow_launch::is_ignored(*signal)) {
+    let ignored = mallow_launch::IgnoredSignals::read();
+    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !ignored.has(*signal)) {
         // In this order: the second signal must see what the first one has set.
         flag::register_conditional_shutdown(
             signal,

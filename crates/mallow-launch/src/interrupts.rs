@@ -21,11 +21,12 @@ impl Interrupts {
     /// # Errors
     /// When the system refuses handlers.
     pub fn watch() -> Result<Interrupts, LaunchError> {
+        let ignored = IgnoredSignals::read();
         let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
             let counter = Arc::new(AtomicUsize::new(0));
             // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
             // would be taken back to the default at its start.
-            for signal in signals.iter().filter(|signal| !is_ignored(**signal)) {
+            for signal in signals.iter().filter(|signal| !ignored.has(**signal)) {
                 let counter = Arc::clone(&counter);
                 let add = move || {
                     counter.fetch_add(1, Ordering::Relaxed);
@@ -71,10 +72,20 @@ impl Interrupts {
     }
 }
 
-/// Returns whether this process was told to ignore a signal.
-pub fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
-    (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
+/// The signals that this process was told to ignore, a bit each. The system writes a page of text for it, in tenths of a millisecond.
+#[derive(Clone, Copy, Debug)]
+pub struct IgnoredSignals(u64);
+
+impl IgnoredSignals {
+    /// Asks the system.
+    pub fn read() -> IgnoredSignals {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        IgnoredSignals(mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0))
+    }
+
+    /// Returns whether a signal is one of them.
+    pub fn has(self, signal: i32) -> bool {
+        (1..=64).contains(&signal) && self.0 >> (signal - 1) & 1 == 1
+    }
 }

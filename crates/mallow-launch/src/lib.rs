@@ -19,7 +19,7 @@ mod static_start;
 
 pub use error::LaunchError;
 pub use executable::{PRIVILEGED, find_program, is_static, obstacle_sentence};
-pub use interrupts::{Interrupts, is_ignored};
+pub use interrupts::{IgnoredSignals, Interrupts};
 pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, own_folder, unpack};
 pub use running::RunningCommand;

@@ -164,6 +164,29 @@ fn folded_stacks_have_the_metric_that_was_asked_for() {
     assert_eq!(text, "# metric: peak\nrows;main;parse;row<a:b> 300\nrows;main 64\n");
 }
 
+/// Of equal lines there is one, where the first stood, and its number is their sum. A stack without a frame is a line as well.
+#[test]
+fn folded_stacks_that_differ_only_in_lines_are_one() {
+    let mut builder = ProfileBuilder::new(Recording::default(), Availability::ALL);
+    let process = builder.add_process(Process::default());
+    let mut add = |frames: &[(&str, u32)], allocations| {
+        let locations = frames.iter().map(|(name, line)| {
+            let frames = vec![frame(name, *line)];
+            builder.location(Address::Unknown, frames)
+        });
+        let locations: Vec<_> = locations.collect();
+        let stack = builder.stack(locations);
+        builder.add_site(process, stack, &SiteTotals { allocations, ..SiteTotals::default() });
+    };
+    add(&[("main", 1), ("b", 5)], 3);
+    add(&[("main", 1), ("a", 6)], 4);
+    add(&[], 5);
+    add(&[("main", 2), ("b", 7)], 10);
+    add(&[("main", 2)], 1);
+    let (text, _) = exported(&builder.finish(), ExportFormat::Folded, Measure::Allocations);
+    assert_eq!(text, "# metric: allocations\nmain;b 13\nmain;a 4\n(no stack was taken) 5\nmain 1\n");
+}
+
 #[test]
 fn folded_stacks_come_back_and_are_read_by_inferno() {
     for measure in Measure::ALL {

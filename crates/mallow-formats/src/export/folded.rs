@@ -5,9 +5,12 @@
 
 use super::rooted::{Rooted, name, of_line};
 use crate::format::METRIC_COMMENT;
+use mallow_base::Frame;
 use mallow_stacks::{Metric, StackProfile};
 use rustc_hash::FxHashMap;
 use std::io::{self, Write};
+use std::marker::PhantomData;
+use std::rc::Rc;
 
 /// Writes a profile.
 pub(super) fn write<M: Metric>(
@@ -23,30 +26,29 @@ pub(super) fn write<M: Metric>(
         ));
     }
     let rooted = Rooted::of(profile);
-    let (mut lines, mut places) = (Vec::<(String, u64)>::new(), FxHashMap::<String, usize>::default());
+    let mut names = Names::default();
+    // Stacks that differ only in lines or addresses are merged here. The place of the first one is kept.
+    let mut lines = FxHashMap::<Box<[u32]>, Line>::default();
     for site in profile.sites() {
         let value = metric.of_site(&site.totals);
         if value == 0 {
             continue;
         }
-        let mut names: Vec<String> =
-            rooted.outermost_first(site).iter().map(|frame| of_line(&name(frame))).collect();
-        if names.is_empty() {
-            names.push(String::from("(no stack was taken)"));
-        }
-        // Stacks that differ only in lines or addresses are merged here.
-        let names = names.join(";");
-        match places.get(&names) {
-            Some(&at) => lines[at].1 = lines[at].1.saturating_add(value),
-            None => {
-                places.insert(names.clone(), lines.len());
-                lines.push((names, value));
-            }
-        }
+        let place = lines.len();
+        let stack = names.of_stack(&rooted.outermost_first(site));
+        let line = lines.entry(stack).or_insert(Line { place, value: 0 });
+        line.value = line.value.saturating_add(value);
     }
+    let mut lines: Vec<(Box<[u32]>, Line)> = lines.into_iter().collect();
+    lines.sort_unstable_by_key(|(_, line)| line.place);
     writeln!(out, "{METRIC_COMMENT}{}", metric.word())?;
-    for (names, value) in lines {
-        writeln!(out, "{names} {value}")?;
+    for (stack, line) in &lines {
+        let mut separator = "";
+        for name in stack {
+            write!(out, "{separator}{}", names.texts[*name as usize])?;
+            separator = ";";
+        }
+        writeln!(out, " {}", line.value)?;
     }
     warnings.push(format!(
         "folded stacks have one number without a unit; it is {}, which the first line says",
@@ -57,4 +59,50 @@ pub(super) fn write<M: Metric>(
         warnings.push(String::from("folded stacks have no place for source lines"));
     }
     Ok(warnings)
+}
+
+/// What a stack's line says beside its names.
+struct Line {
+    /// How many lines stand before it.
+    place: usize,
+    value: u64,
+}
+
+/// The names of frames, each once: a stack of them is a fifth of its line.
+#[derive(Default)]
+struct Names<'a> {
+    texts: Vec<Rc<str>>,
+    numbers: FxHashMap<Rc<str>, u32>,
+    /// Those of frames that were met, by address.
+    met: FxHashMap<*const Frame, u32>,
+    frames: PhantomData<&'a Frame>,
+}
+
+impl<'a> Names<'a> {
+    /// The numbers of a stack's names.
+    fn of_stack(&mut self, frames: &[&'a Frame]) -> Box<[u32]> {
+        if frames.is_empty() {
+            return [self.number("(no stack was taken)")].into();
+        }
+        frames.iter().map(|frame| self.of_frame(frame)).collect()
+    }
+
+    fn of_frame(&mut self, frame: &'a Frame) -> u32 {
+        if let Some(number) = self.met.get(&std::ptr::from_ref(frame)) {
+            return *number;
+        }
+        let number = self.number(&of_line(&name(frame)));
+        self.met.insert(frame, number);
+        number
+    }
+
+    fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.numbers.get(text) {
+            return *number;
+        }
+        let (text, number) = (Rc::<str>::from(text), self.texts.len() as u32);
+        self.texts.push(Rc::clone(&text));
+        self.numbers.insert(text, number);
+        number
+    }
 }

@@ -13,7 +13,7 @@ impl Beside<'_> {
     pub(crate) const NOTHING: Beside<'static> = Beside { build: &|| Ok(()), tests: &|| Ok(()) };
 }
 
-/// Does two things at once; the sentence is that of the first one that failed.
+/// Does two things at once, and waits for both. If both fail, the sentence is that of `one`.
 pub(crate) fn side_by_side<T>(
     one: impl FnOnce() -> Result<T, String>,
     other: impl FnOnce() -> Result<(), String> + Send,

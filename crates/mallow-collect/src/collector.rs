@@ -121,6 +121,7 @@ impl<S: Sink + Send> Collector<S> {
         let mut backoff = PollBackoff::default();
         let (mut has_accepted, mut was_woken) = (false, false);
         loop {
+            let is_woken = std::mem::take(&mut was_woken);
             let interrupted = target.is_interrupted();
             if target.is_overdue() {
                 self.end_all(observer)?;
@@ -128,7 +129,7 @@ impl<S: Sink + Send> Collector<S> {
             // Ended processes are checked first: what a process did before it ended is then seen by the pass below.
             // Where processes start, others end, and hold memory of ours.
             let mut ended = Vec::new();
-            if has_accepted || was_woken || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
+            if has_accepted || is_woken || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
                 ends_looked_at = Instant::now();
                 target.has_ended();
                 ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
@@ -159,7 +160,7 @@ impl<S: Sink + Send> Collector<S> {
             // More may have registered meanwhile.
             if !has_accepted && let Some(pause) = backoff.after(words) {
                 // Who was ready and did nothing would keep us awake.
-                let is_in_vain = was_woken && ended.is_empty();
+                let is_in_vain = is_woken && ended.is_empty();
                 let mut watched = if is_in_vain { Vec::new() } else { self.watched(target) };
                 was_woken = observer.pause(pause, &mut watched);
             }

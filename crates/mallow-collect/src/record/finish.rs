@@ -58,7 +58,8 @@ pub(crate) fn finish<S: Sink + Send>(
         None => ExitedProcess::all_addresses,
         Some(_) => ExitedProcess::counted_addresses,
     };
-    let named = put_sums_beside(&mut collector.sink, &exited, || symbols_of(&exited, addresses, resolve))?;
+    let names = || symbols_of(&exited, addresses, resolve);
+    let named = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, names)?;
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = if collector.wanted.regions.is_none() {
         sink.put_whole(&named.symbols)?;
@@ -79,9 +80,11 @@ pub(crate) fn finish<S: Sink + Send>(
 }
 
 /// Writes the sums of all processes while something else is done: packing those of 100,000 stacks takes as long as finding their names.
+/// In the profiled process itself (`is_own`) it is done after it: a thread would be one more of the program's, and might be recorded.
 fn put_sums_beside<T>(
     sink: &mut (impl Sink + Send),
     exited: &[ExitedProcess],
+    is_own: bool,
     beside: impl FnOnce() -> T,
 ) -> Result<T, CollectError> {
     let sink = Mutex::new(sink);
@@ -92,12 +95,13 @@ fn put_sums_beside<T>(
         sink.flush()
     };
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().name("mallow-sums".into()).spawn_scoped(scope, put);
+        let builder = std::thread::Builder::new().name("mallow-sums".into());
+        let thread = if is_own { None } else { builder.spawn_scoped(scope, put).ok() };
         let done = beside();
         let put = match thread {
-            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             // Where no thread can be had it takes longer.
-            Err(_) => put(),
+            None => put(),
         };
         put.map(|()| done)
     })
@@ -148,4 +152,40 @@ fn put_missing_child(
     sink.put(index, &end)?;
     sink.put(index, &Summary::default())?;
     Ok(Some(process_of(start, end)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_trace::ChunkKind;
+    use std::thread::{ThreadId, current};
+
+    /// Notes which thread writes.
+    struct Noting(Option<ThreadId>);
+
+    impl Sink for Noting {
+        fn chunk(
+            &mut self,
+            _: ChunkKind,
+            _: u32,
+            _: &mut dyn FnMut(&mut Vec<u8>),
+        ) -> Result<(), CollectError> {
+            Ok(())
+        }
+
+        fn flush(&mut self) -> Result<(), CollectError> {
+            self.0 = Some(current().id());
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_process_that_profiles_itself_gets_no_thread_for_its_sums() {
+        for is_own in [true, false] {
+            let mut sink = Noting(None);
+            assert_eq!(put_sums_beside(&mut sink, &[], is_own, || 7).unwrap(), 7);
+            assert!(sink.0.is_some());
+            assert_eq!(sink.0 == Some(current().id()), is_own);
+        }
+    }
 }

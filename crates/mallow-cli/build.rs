@@ -3,7 +3,7 @@
 //!
 //! Its sources are in this package, as links into `recorder/`, so that nothing else is read. A package contains no
 //! manifests but its own, so the sources are first laid out as a workspace. If debug information is wanted in a
-//! checkout, they are built in their original place, so that messages of the compiler and the debugger name the files
+//! checkout, they are built in their original place, so that messages of the compiler name the files
 //! that people edit.
 //!
 //! It also determines the commit that is built: that of the checkout, or the one that cargo noted in a package. If
@@ -65,12 +65,7 @@ fn build() -> Result<(), String> {
         cargo.env("CARGO_ENCODED_RUSTFLAGS", "-Ctarget-feature=-crt-static");
     }
     if !has_debug {
-        cargo.args([
-            "--config",
-            "profile.release.debug=false",
-            "--config",
-            "profile.release.strip=\"symbols\"",
-        ]);
+        cargo.args(["--config", "profile.release.strip=\"symbols\""]);
     }
     let status = cargo.status().map_err(|error| format!("cannot run cargo for the recorder: {error}"))?;
     if !status.success() {

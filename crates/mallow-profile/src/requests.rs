@@ -2,6 +2,7 @@
 //!
 //! It is told apart while a program runs and kept by stack, for the whole recording: a window or a part of the blocks does not know it.
 
+use mallow_base::add_fields;
 use mallow_stacks::{ProcessIndex, StackId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,9 +43,9 @@ pub struct Requests {
 }
 
 impl Requested {
+    /// A sum that does not fit stays at the largest number, as those of sites do: only a damaged file has such metrics.
     fn add(&mut self, other: &Requested) {
-        self.allocations += other.allocations;
-        self.bytes = self.bytes.wrapping_add(other.bytes);
+        add_fields!(self, other; allocations, bytes);
     }
 }
 
@@ -127,6 +128,15 @@ impl Requests {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn requests_of_a_damaged_file_add_up_without_overflow() {
+        let mut totals = RequestTotals::default();
+        let largest = Requested { allocations: u64::MAX, bytes: u64::MAX - 1 };
+        totals.add(&RequestTotals { zeroed: largest, ..RequestTotals::default() });
+        totals.add(&RequestTotals { zeroed: Requested { allocations: 1, bytes: 2 }, ..totals });
+        assert_eq!(totals.zeroed, Requested { allocations: u64::MAX, bytes: u64::MAX });
+    }
 
     #[test]
     fn a_site_without_an_entry_has_plain_requests_and_a_process_that_does_not_tell_has_none() {

@@ -146,14 +146,14 @@ impl Chunk<'_> {
             _ => return Err(self.ops.expected("a stack's code from 0 to 2 in the op before")),
         };
         if code & 3 != STACK_NEXT {
-            before.next = [stack, before.next[0]];
+            *before.next = [stack, before.next[0]];
         }
         self.predictor.channel.stack = stack;
         let memory = self.predictor.memory(stack);
         if code & SIZE_COLUMN != 0 {
-            memory.size = self.sizes.varint("a size")?;
+            *memory.size = self.sizes.varint("a size")?;
         }
-        Ok((stack, memory.size))
+        Ok((stack, *memory.size))
     }
 
     /// A free's block.
@@ -164,7 +164,7 @@ impl Chunk<'_> {
             BLOCK_LATEST => channel.block,
             BLOCK_FREED_ABOVE => channel.freed.wrapping_add(1),
             BLOCK_FREED_BELOW => channel.freed.wrapping_sub(1),
-            BLOCK_AS_BEFORE => channel.block.wrapping_add(self.predictor.memory(channel.stack).distance),
+            BLOCK_AS_BEFORE => channel.block.wrapping_add(*self.predictor.memory(channel.stack).distance),
             BLOCK_LATEST_BELOW => channel.block.wrapping_sub(1),
             BLOCK_COLUMN => self.block()?,
             _ => return Err(self.ops.expected("a block's code in the op before")),

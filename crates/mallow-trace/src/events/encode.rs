@@ -67,7 +67,7 @@ impl EventEncoder {
             BLOCK_FREED_ABOVE
         } else if block == channel.freed.wrapping_sub(1) {
             BLOCK_FREED_BELOW
-        } else if block == channel.block.wrapping_add(self.predictor.memory(channel.stack).distance) {
+        } else if block == channel.block.wrapping_add(*self.predictor.memory(channel.stack).distance) {
             BLOCK_AS_BEFORE
         } else if block == channel.block.wrapping_sub(1) {
             BLOCK_LATEST_BELOW
@@ -88,7 +88,7 @@ impl EventEncoder {
         self.ops.push(ALLOC | time | site);
         let time = self.begin(thread, times_us[1]);
         self.predictor.channel.freed = block;
-        self.predictor.memory(stack).distance = 0;
+        *self.predictor.memory(stack).distance = 0;
         self.ops.push(FREE | time | BLOCK_LATEST << 5);
     }
 
@@ -220,15 +220,15 @@ impl EventEncoder {
         let mut code = STACK_NEXT;
         if before.next[0] != stack {
             code = if before.next[1] == stack { STACK_NEXT_OLDER } else { STACK_COLUMN };
-            before.next = [stack, before.next[0]];
+            *before.next = [stack, before.next[0]];
             if code == STACK_COLUMN {
                 self.stacks.put(u64::from(stack));
             }
         }
         self.predictor.channel.stack = stack;
         let memory = self.predictor.memory(stack);
-        if memory.size != size {
-            memory.size = size;
+        if *memory.size != size {
+            *memory.size = size;
             code |= SIZE_COLUMN;
             self.sizes.put(size);
         }

@@ -5,18 +5,18 @@ const PLACES: usize = 1 << 15;
 /// Threads whose indices differ by this share a place.
 const CHANNELS: usize = 64;
 
+/// The history of a stack as it is kept: that of [`Memory`], and the chunk in which it was written; older ones count as empty. A tuple, because a vector
+/// of tuples of zeros is taken from the allocator as zeroed memory: a short recording touches few of its pages.
+type Kept = ([u32; 2], u64, u32, u32);
+
 /// The history of a stack.
-#[derive(Clone, Copy, Debug, Default)]
-#[repr(C)]
-pub(super) struct Memory {
+pub(super) struct Memory<'a> {
     /// The stacks that followed it, the latest first.
-    pub(super) next: [u32; 2],
+    pub(super) next: &'a mut [u32; 2],
     /// The last size allocated there.
-    pub(super) size: u64,
+    pub(super) size: &'a mut u64,
     /// The block freed last after an allocation there, less that allocation's block; wrapping.
-    pub(super) distance: u32,
-    /// The chunk in which this was written; older memories count as empty.
-    chunk: u32,
+    pub(super) distance: &'a mut u32,
 }
 
 /// The history of a thread.
@@ -32,7 +32,7 @@ pub(super) struct Channel {
 
 #[derive(Debug)]
 pub(super) struct Predictor {
-    memories: Box<[Memory; PLACES]>,
+    memories: Box<[Kept; PLACES]>,
     channels: Box<[Channel; CHANNELS]>,
     chunk: u32,
     /// The thread that the next event belongs to; none at a chunk's start.
@@ -44,8 +44,8 @@ pub(super) struct Predictor {
 }
 
 /// By way of a vector, because an array of this size is too large for a stack.
-fn memories() -> Box<[Memory; PLACES]> {
-    match vec![Memory::default(); PLACES].into_boxed_slice().try_into() {
+fn memories() -> Box<[Kept; PLACES]> {
+    match vec![Kept::default(); PLACES].into_boxed_slice().try_into() {
         Ok(memories) => memories,
         Err(_) => unreachable!("a slice of as many memories as the array has"),
     }
@@ -67,7 +67,7 @@ impl Predictor {
     pub(super) fn begin(&mut self) {
         self.chunk = self.chunk.wrapping_add(1);
         if self.chunk == 0 {
-            self.memories.fill(Memory::default());
+            self.memories.fill(Kept::default());
             self.chunk = 1;
         }
         self.channels.fill(Channel::default());
@@ -87,12 +87,13 @@ impl Predictor {
     }
 
     #[inline(always)]
-    pub(super) fn memory(&mut self, stack: u32) -> &mut Memory {
-        let memory = &mut self.memories[stack as usize % PLACES];
-        if memory.chunk != self.chunk {
-            *memory = Memory { chunk: self.chunk, ..Memory::default() };
+    pub(super) fn memory(&mut self, stack: u32) -> Memory<'_> {
+        let kept = &mut self.memories[stack as usize % PLACES];
+        if kept.3 != self.chunk {
+            *kept = ([0; 2], 0, 0, self.chunk);
         }
-        memory
+        let (next, size, distance, _) = kept;
+        Memory { next, size, distance }
     }
 
     /// Remembers that a block was freed.
@@ -100,6 +101,6 @@ impl Predictor {
     pub(super) fn freed(&mut self, block: u32) {
         let distance = block.wrapping_sub(self.channel.block);
         self.channel.freed = block;
-        self.memory(self.channel.stack).distance = distance;
+        *self.memory(self.channel.stack).distance = distance;
     }
 }

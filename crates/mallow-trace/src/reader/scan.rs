@@ -43,7 +43,8 @@ pub(super) struct Scan<R> {
     offset: u64,
     stored: Vec<u8>,
     raw: Vec<u8>,
-    zstd: zstd::bulk::Decompressor<'static>,
+    /// Made for the first compressed chunk: zstd asks what the processor can do, which in a virtual machine costs more than a small file.
+    zstd: Option<zstd::bulk::Decompressor<'static>>,
     /// The chunks before this place have been counted.
     counted_to: u64,
     raw_bytes_left: u64,
@@ -72,7 +73,7 @@ impl<R: Read + Seek> Scan<R> {
             offset: 0,
             stored: Vec::new(),
             raw: Vec::new(),
-            zstd: zstd::bulk::Decompressor::new()?,
+            zstd: None,
             counted_to: 0,
             raw_bytes_left: RAW_BYTES_ALLOWED.max(length.saturating_mul(RAW_PER_STORED_MAX)),
         };
@@ -142,7 +143,11 @@ impl<R: Read + Seek> Scan<R> {
         self.raw.clear();
         if raw_bytes <= RAW_BYTES_RESERVED_MAX {
             self.raw.reserve(raw_bytes);
-            self.zstd.decompress_to_buffer(&self.stored, &mut self.raw).ok()?;
+            let zstd = match &mut self.zstd {
+                Some(zstd) => zstd,
+                none => none.insert(zstd::bulk::Decompressor::new().ok()?),
+            };
+            zstd.decompress_to_buffer(&self.stored, &mut self.raw).ok()?;
         } else {
             let decoder = zstd::stream::Decoder::with_buffer(&self.stored[..]).ok()?;
             decoder.take(u64::from(header.raw_bytes) + 1).read_to_end(&mut self.raw).ok()?;

@@ -7,7 +7,7 @@
 mod executions;
 
 use crate::run;
-use executions::Part;
+use executions::{Part, Record};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
@@ -28,6 +28,7 @@ const ONLY_VARIABLE: &str = "MALLOW_FUZZ_ONLY";
 /// The reader of our own trace, which everybody meets first.
 const TRACE_TARGETS: &str = "trace_";
 const CANARY_SECONDS: u32 = 60;
+const TRACK_PANICKED: &str = "a track of the fuzzer panicked.";
 
 /// Which targets to fuzz, and for how long each.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,12 +96,14 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     find_the_planted_fault(root, &programs)?;
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(Vec::new());
+    let record = Mutex::new(plan.output.as_deref().map(|folder| Record::open(root, folder)).transpose()?);
     let tracks = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..tracks {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let one = fuzz(root, &programs, target, plan.seconds_of(target));
+                    let one = fuzz(root, &programs, target, plan.seconds_of(target))
+                        .and_then(|(part, fault)| written(&record, &part).map(|()| fault));
                     if let Ok(mut ended) = ended.lock() {
                         ended.push(one);
                     }
@@ -108,15 +111,21 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
             });
         }
     });
-    let ended = ended.into_inner().map_err(|_| "a track of the fuzzer panicked.")?;
-    let (parts, faults): (Vec<Part>, Vec<Result<(), String>>) =
-        ended.into_iter().collect::<Result<Vec<_>, String>>()?.into_iter().unzip();
-    if let Some(folder) = &plan.output {
-        let (path, sum) = executions::add(root, folder, &parts)?;
-        println!("    {sum}\n    written: {}", path.display());
+    let ended = ended.into_inner().map_err(|_| TRACK_PANICKED)?;
+    let faults = ended.into_iter().collect::<Result<Vec<Option<String>>, String>>()?;
+    if let Some(record) = record.into_inner().map_err(|_| TRACK_PANICKED)? {
+        println!("    {}\n    written: {}", record.sum()?, record.path().display());
     }
-    let faults: Vec<String> = faults.into_iter().filter_map(Result::err).collect();
+    let faults: Vec<String> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
+}
+
+/// Writes down what a target ran as soon as it has ended: a run of hours may be cut off.
+fn written(record: &Mutex<Option<Record>>, part: &Part) -> Result<(), String> {
+    match &*record.lock().map_err(|_| TRACK_PANICKED)? {
+        Some(record) => record.add(part),
+        None => Ok(()),
+    }
 }
 
 /// One target per folder of seeds; `mallow-fuzz`'s own tests hold that each has a parser.
@@ -153,7 +162,7 @@ impl Programs<'_> {
         match self {
             Programs::One(program) => Ok(program.clone()),
             Programs::Each(root, turn) => {
-                let _turn = turn.lock().map_err(|_| "a track of the fuzzer panicked.")?;
+                let _turn = turn.lock().map_err(|_| TRACK_PANICKED)?;
                 build_of_target(root, target)
             }
         }
@@ -226,7 +235,7 @@ fn fuzz(
     programs: &Programs<'_>,
     target: &str,
     seconds: u32,
-) -> Result<(Part, Result<(), String>), String> {
+) -> Result<(Part, Option<String>), String> {
     let seeds = root.join("fuzz/corpus").join(target);
     let found = root.join("target/fuzz/corpus").join(target);
     let artifacts = root.join("fuzz/artifacts").join(target);
@@ -243,6 +252,8 @@ fn fuzz(
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u32);
     fuzzer.arg(format!("-seed={}", now.max(1)));
     fuzzer.args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1", "-print_funcs=0"]);
+    // Weighing inputs by how rare what they reach is took half of the reader's time, and as many new inputs were found without.
+    fuzzer.arg("-entropic=0");
     fuzzer.args([&found, &seeds]).stdin(Stdio::null());
     let line = run::as_typed(&fuzzer);
     let output = fuzzer.output().map_err(|error| format!("`{line}` could not be started: {error}."))?;
@@ -253,22 +264,22 @@ fn fuzz(
         "    {target:<18}{seconds:>4} s{:>12} inputs",
         runs.map_or("?".to_owned(), |runs| runs.to_string())
     );
-    let outcome = match runs {
-        _ if !output.status.success() => Err(format!(
+    let fault = match runs {
+        _ if !output.status.success() => Some(format!(
             "the fuzz target `{target}` found a fault ({}); the input is under fuzz/artifacts/{target}.\n{}\n\
              alone: cargo xtask fuzz --seconds {seconds} {target}",
             output.status,
             last_lines(&said, 20)
         )),
-        Some(runs) if runs > 0 => Ok(()),
-        _ => Err(format!("the fuzz target `{target}` ran no input:\n{}", last_lines(&said, 20))),
+        Some(runs) if runs > 0 => None,
+        _ => Some(format!("the fuzz target `{target}` ran no input:\n{}", last_lines(&said, 20))),
     };
-    let is_ok = outcome.is_ok();
+    let is_ok = fault.is_none();
     if is_ok && matches!(programs, Programs::Each(..)) {
         // A hundred megabytes each.
         let _ = std::fs::remove_file(&program);
     }
-    Ok((Part { target: target.to_owned(), seconds, inputs: runs, is_ok }, outcome))
+    Ok((Part { target: target.to_owned(), seconds, inputs: runs, is_ok }, fault))
 }
 
 /// What libFuzzer counts at the end: `stat::number_of_executed_units: 1234`.

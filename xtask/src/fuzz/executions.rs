@@ -5,7 +5,6 @@
 
 use crate::run;
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,31 +22,53 @@ pub(super) struct Part {
     pub(super) is_ok: bool,
 }
 
-/// Adds the parts of a run to the file in `folder`, and returns the path and what all runs there come to.
-pub(super) fn add(root: &Path, folder: &Path, parts: &[Part]) -> Result<(PathBuf, String), String> {
-    let date = run::captured(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
-    let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
-    let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
-    if !git(&["status", "--porcelain", "--", ":/", ":!/bench/record"])?.is_empty() {
-        commit.push_str("+changes");
+/// The file, to which the parts of one run are added.
+pub(super) struct Record {
+    path: PathBuf,
+    /// What each line of this run begins with: the date, and the commit.
+    beginning: String,
+}
+
+impl Record {
+    /// The file in `folder`, with its first line; it is made when it is not there.
+    pub(super) fn open(root: &Path, folder: &Path) -> Result<Record, String> {
+        let date = run::captured(Command::new("date").args(["-u", "+%Y-%m-%d"]))?;
+        let git = |words: &[&str]| run::captured(Command::new("git").args(words).current_dir(root));
+        let mut commit = git(&["rev-parse", "--short=12", "HEAD"])?.trim().to_owned();
+        if !git(&["status", "--porcelain", "--", ":/", ":!/bench/record"])?.is_empty() {
+            commit.push_str("+changes");
+        }
+        let record = Record { path: folder.join(FILE), beginning: format!("{},{commit}", date.trim()) };
+        if !record.path.exists() {
+            record.append(COLUMNS)?;
+        }
+        Ok(record)
     }
-    let path = folder.join(FILE);
-    let fault = |error: std::io::Error| format!("{} cannot be written: {error}.", path.display());
-    let before = std::fs::read_to_string(&path).unwrap_or_default();
-    let mut file = std::fs::File::options().create(true).append(true).open(&path).map_err(fault)?;
-    let mut lines = String::new();
-    if before.is_empty() {
-        lines.push_str(COLUMNS);
-        lines.push('\n');
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
     }
-    for part in parts {
+
+    /// Adds the part of a target.
+    pub(super) fn add(&self, part: &Part) -> Result<(), String> {
         let inputs = part.inputs.map_or_else(|| "unknown".to_owned(), |inputs| inputs.to_string());
         let verdict = if part.is_ok { "passed" } else { "FAILED" };
         let Part { target, seconds, .. } = part;
-        let _ = writeln!(lines, "{},{},{target},{seconds},{inputs},{verdict}", date.trim(), commit);
+        self.append(&format!("{},{target},{seconds},{inputs},{verdict}", self.beginning))
     }
-    file.write_all(lines.as_bytes()).map_err(fault)?;
-    Ok((path, sum(&(before + &lines))))
+
+    /// Returns what all runs in the file come to, in a sentence.
+    pub(super) fn sum(&self) -> Result<String, String> {
+        let csv = std::fs::read_to_string(&self.path)
+            .map_err(|error| format!("{} cannot be read: {error}.", self.path.display()))?;
+        Ok(sum(&csv))
+    }
+
+    fn append(&self, line: &str) -> Result<(), String> {
+        let file = std::fs::File::options().create(true).append(true).open(&self.path);
+        file.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()))
+            .map_err(|error| format!("{} cannot be written: {error}.", self.path.display()))
+    }
 }
 
 /// What the lines come to, in a sentence.
@@ -82,14 +103,19 @@ mod tests {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let part =
             |target: &str, inputs, is_ok| Part { target: target.to_owned(), seconds: 60, inputs, is_ok };
-        add(root, folder.path(), &[part("dhat", Some(1000), true), part("elf", Some(10), true)]).unwrap();
-        let (path, sum) =
-            add(root, folder.path(), &[part("dhat", Some(234), true), part("elf", None, false)]).unwrap();
+        for parts in [
+            [part("dhat", Some(1000), true), part("elf", Some(10), true)],
+            [part("dhat", Some(234), true), part("elf", None, false)],
+        ] {
+            let record = Record::open(root, folder.path()).unwrap();
+            parts.iter().for_each(|part| record.add(part).unwrap());
+        }
+        let record = Record::open(root, folder.path()).unwrap();
         assert_eq!(
-            sum,
+            record.sum().unwrap(),
             "at least 1244 inputs in all recorded runs over 2 targets, the fewest 10 by elf; parts of runs that FAILED: 1"
         );
-        let text = std::fs::read_to_string(path).unwrap();
+        let text = std::fs::read_to_string(record.path()).unwrap();
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!([lines.len(), lines[0].len()], [5, COLUMNS.len()]);
         assert!(lines[4].ends_with(",elf,60,unknown,FAILED"), "{text}");

@@ -206,8 +206,9 @@ pub fn is_filtered() -> bool {
 /// `into` has room for them.
 pub unsafe fn copy_checked(pieces: &[[usize; 2]], into: *mut u8) -> bool {
     if !is_filtered() {
+        let pid = if is_ready() { header().pid } else { sys::getpid() };
         // SAFETY: by contract.
-        return unsafe { sys::copy_checked(header().pid, pieces, into) };
+        return unsafe { sys::copy_checked(pid, pieces, into) };
     }
     let mut into = into;
     for [address, bytes] in pieces {

@@ -9,6 +9,7 @@
 //! range is empty, and stacks are walked from scratch each time.
 
 use crate::bounds::first;
+use crate::process;
 use crate::sys;
 use crate::tls;
 use mallow_wire::shared::PAGE_BYTES;
@@ -106,22 +107,50 @@ fn judge(
 /// Returns where the block of memory begins that glibc allocated for the thread whose control block begins at `from`.
 /// The offset of that record differs from version to version, so it is searched for: three words, which are the
 /// block's address, its length, and that of its guard. The block ends just after the control block, and contains
-/// `sp`. `None` if there is no such record, or more than one.
+/// `sp`. `None` if there is no such record, or more than one in a page.
+///
+/// Behind the control block's first page there may be another thread's memory in the same mapping, which that thread may unmap now, or a guard of its
+/// stack, which no mapping shows (glibc 2.42 on Linux 6.13): what lies there is read by checked copies.
 ///
 /// # Safety
-/// The memory between `from` and `end` can be read.
+/// `from` is a control block of the calling thread.
 unsafe fn block_start(from: usize, end: usize, sp: usize) -> Option<usize> {
     const CONTROL_BLOCK_BYTES_MAX: usize = 16 << 10;
+    const PIECE_WORDS: usize = 32;
+    const PIECE_BYTES: usize = PIECE_WORDS * 8;
+    let behind = end.min(from.saturating_add(CONTROL_BLOCK_BYTES_MAX)) & !7;
+    let own_end = (from | (PAGE_BYTES - 1)) + 1;
     let mut found = None;
-    let behind = end.min(from.saturating_add(CONTROL_BLOCK_BYTES_MAX));
-    for at in (from & !7..behind.saturating_sub(16)).step_by(8) {
-        // SAFETY: by contract; aligned.
-        let [start, bytes, guard] = unsafe { *(at as *const [usize; 3]) };
-        let block_end = start.wrapping_add(bytes);
-        let is_whole = (start | bytes | guard) % PAGE_BYTES == 0 && guard < bytes;
-        let holds_us = start.wrapping_add(guard) <= sp && at < block_end && block_end <= behind;
-        if is_whole && holds_us && start != 0 && found.replace(start.wrapping_add(guard)).is_some() {
-            return None;
+    let (mut at, mut record) = (from & !7, [0usize; 3]);
+    while at < behind {
+        let piece_end = ((at | (PIECE_BYTES - 1)) + 1).min(behind);
+        let mut piece = [0usize; PIECE_WORDS];
+        let into = piece.as_mut_ptr().cast::<u8>();
+        // SAFETY: there is room; the rest of the control block's first page is the thread's own.
+        let is_read = unsafe {
+            if piece_end <= own_end {
+                core::ptr::copy_nonoverlapping(at as *const u8, into, piece_end - at);
+                true
+            } else {
+                process::copy_checked(&[[at, piece_end - at]], into)
+            }
+        };
+        if !is_read {
+            break;
+        }
+        for word in first(&piece[..], (piece_end - at) / 8) {
+            record = [record[1], record[2], *word];
+            at += 8;
+            let [start, bytes, guard] = record;
+            let block_end = start.wrapping_add(bytes);
+            let is_whole = (start | bytes | guard) % PAGE_BYTES == 0 && guard < bytes;
+            let holds_us = start.wrapping_add(guard) <= sp && at <= block_end && block_end <= behind;
+            if is_whole && holds_us && start != 0 && found.replace(start.wrapping_add(guard)).is_some() {
+                return None;
+            }
+        }
+        if found.is_some() && at.is_multiple_of(PAGE_BYTES) {
+            break;
         }
     }
     found
@@ -316,6 +345,24 @@ mod tests {
             assert!(range.holds(sp), "{range:x?} {sp:x}");
             let bytes = range.end - range.start;
             assert!((STACK_BYTES - 16 * PAGE_BYTES..=STACK_BYTES).contains(&bytes), "{bytes:#x}");
+        }
+    }
+
+    /// glibc 2.42 guards stacks by pages that a mapping does not show, so that the next thread's guard begins where this one's block ends.
+    #[test]
+    fn what_cannot_be_read_behind_the_block_ends_the_search() {
+        const RECORD: usize = PAGE_BYTES + 0x900;
+        const BLOCK_BYTES: usize = 2 * PAGE_BYTES;
+        for from in [RECORD - 0x40, RECORD - 0x840, RECORD + 8] {
+            let pages = sys::map_private(4 * PAGE_BYTES) as usize;
+            // SAFETY: fresh memory, of which the first two pages stay.
+            unsafe {
+                sys::unmap((pages + BLOCK_BYTES) as *mut u8, PAGE_BYTES);
+                *((pages + RECORD) as *mut [usize; 3]) = [pages, BLOCK_BYTES, 0];
+            }
+            // SAFETY: what stands for a control block can be read.
+            let found = unsafe { block_start(pages + from, pages + 4 * PAGE_BYTES, pages + 0x100) };
+            assert_eq!(found, (from < RECORD).then_some(pages), "{from:#x}");
         }
     }
 

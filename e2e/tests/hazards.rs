@@ -47,6 +47,7 @@ hazard!(sigaltstack_handler);
 hazard!(signal_storm);
 hazard!(storm);
 hazard!(swapcontext_fibers);
+hazard!(guard_behind_stack);
 hazard!(thread_churn);
 hazard!(tls_destructors);
 hazard!(vfork_child);

@@ -312,8 +312,8 @@ fn a_diff_names_the_line_that_is_new() {
 fn a_module_that_only_looks_like_a_runtime_is_said_to_be_unread() {
     let python = "Python (older than 3.8): stacks have no lines of the script, because where this version keeps its frames is not known";
     is_said_of("int PyCode_Type = 1;", python);
-    let ruby = "Ruby 2.7: stacks have no lines of the script, because where this version keeps its frames is not known";
-    is_said_of("const int ruby_api_version[3] = {2, 7, 0};", ruby);
+    let ruby = "Ruby 2.6: stacks have no lines of the script, because where this version keeps its frames is not known";
+    is_said_of("const int ruby_api_version[3] = {2, 6, 0};", ruby);
 }
 
 /// A program that loads Ruby while it runs: the location of its thread-local data is not known.

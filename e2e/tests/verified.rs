@@ -23,6 +23,7 @@ const HAZARDS: &[&str] = &[
     "family_cxx",
     "fork_in_loop",
     "fork_with_threads",
+    "guard_behind_stack",
     "longjmp_out",
     "malloc_in_signal",
     "many_stacks",
@@ -71,7 +72,8 @@ type Scripts = [u64; 5];
 
 /// Records a command with the checking recorder and returns what its processes report about their scripts, added up.
 fn scripts(session: &Session) -> Scripts {
-    let recorded = session.clone().env("MALLOW_PRELOAD", &checking_recorder().to_string_lossy()).record();
+    let recorded =
+        session.clone().env("MALLOW_PRELOAD", &checking_recorder().to_string_lossy()).record().well();
     let mut sum = Scripts::default();
     for line in recorded.stderr.lines().filter(|line| line.contains("stacks of scripts")) {
         let numbers: Vec<u64> = line

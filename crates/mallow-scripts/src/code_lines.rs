@@ -87,14 +87,14 @@ fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
 }
 
 /// The line of a place in Ruby's code, whose table begins with the number of entries and that of places.
-pub(crate) fn ruby_line(lines: &[u8], place: u32) -> Option<u32> {
-    /// An entry is a line, and two numbers that do not matter here.
-    const ENTRY_BYTES: usize = 12;
+pub(crate) fn ruby_line(version: u32, lines: &[u8], place: u32) -> Option<u32> {
+    // An entry is a line, and one or, from 3.1 on, two numbers that do not matter here.
+    let entry_bytes = if version < 3 << 8 | 1 { 8 } else { 12 };
     let (counts, rest) = lines.split_at_checked(8)?;
     let count = u32::from_le_bytes(counts[..4].try_into().ok()?) as usize;
-    let (entries, index) = rest.split_at_checked(count.checked_mul(ENTRY_BYTES)?)?;
+    let (entries, index) = rest.split_at_checked(count.checked_mul(entry_bytes)?)?;
     let before = if count == 1 { 1 } else { entries_up_to(index, place as usize)? };
-    let entry = before.checked_sub(1)? * ENTRY_BYTES;
+    let entry = before.checked_sub(1)? * entry_bytes;
     let line = u32::from_le_bytes(entries.get(entry..entry + 4)?.try_into().ok()?);
     Some(line).filter(|line| *line > 0)
 }
@@ -123,8 +123,11 @@ fn entries_up_to(index: &[u8], place: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
+    /// Versions of Ruby, and how many bytes they have in an entry behind its line.
+    const RUBIES: [(u32, usize); 2] = [(2 << 8 | 7, 4), (3 << 8 | 1, 8)];
+
     /// A table as Ruby makes it, for entries at these places with these lines.
-    fn ruby_table(entries: &[(usize, u32)], places: usize) -> Vec<u8> {
+    fn ruby_table(entries: &[(usize, u32)], places: usize, more: usize) -> Vec<u8> {
         let up_to = |place: usize| entries.iter().filter(|(at, _)| *at <= place).count() as u64;
         let mut words = Vec::new();
         for word in 0..if places < 54 { places.div_ceil(9) } else { 6 } {
@@ -141,28 +144,33 @@ mod tests {
             words.extend((0..8).map(bits));
         }
         let mut table = [(entries.len() as u32).to_le_bytes(), (places as u32).to_le_bytes()].concat();
-        entries.iter().for_each(|(_, line)| table.extend([line.to_le_bytes(), [0; 4], [0; 4]].concat()));
+        entries.iter().for_each(|(_, line)| table.extend([&line.to_le_bytes()[..], &vec![0; more]].concat()));
         words.iter().for_each(|word: &u64| table.extend(word.to_le_bytes()));
         table
     }
 
     #[test]
     fn a_place_of_ruby_has_the_line_of_the_last_entry_that_begins_at_or_before_it() {
-        for places in [1, 8, 9, 53, 54, 55, 565, 566, 567, 3000] {
-            for step in [1, 2, 7, 60] {
-                let entries: Vec<_> = (0..places).step_by(step).map(|at| (at, 10 + at as u32 * 3)).collect();
-                let table = ruby_table(&entries, places);
+        let cases = [1, 8, 9, 53, 54, 55, 565, 566, 567, 3000].into_iter();
+        let cases = cases.flat_map(|places| [1, 2, 7, 60].map(|step| (places, step)));
+        for (places, step) in cases {
+            let entries: Vec<_> = (0..places).step_by(step).map(|at| (at, 10 + at as u32 * 3)).collect();
+            for (version, more) in RUBIES {
+                let table = ruby_table(&entries, places, more);
                 for place in 0..places {
                     let expected = entries.iter().rev().find(|(at, _)| *at <= place).map(|(_, line)| *line);
-                    assert_eq!(ruby_line(&table, place as u32), expected, "{places} {step} {place}");
+                    let line = ruby_line(version, &table, place as u32);
+                    assert_eq!(line, expected, "{version} {places} {step} {place}");
                 }
                 if entries.len() > 1 {
-                    assert_eq!(ruby_line(&table, places as u32 + 600), None, "behind the index");
+                    assert_eq!(ruby_line(version, &table, places as u32 + 600), None, "behind the index");
                 }
             }
         }
-        assert_eq!(ruby_line(&[1, 0, 0, 0, 9, 0, 0, 0], 0), None);
-        assert_eq!(ruby_line(&[], 0), None);
+        for (version, _) in RUBIES {
+            assert_eq!(ruby_line(version, &[1, 0, 0, 0, 9, 0, 0, 0], 0), None);
+            assert_eq!(ruby_line(version, &[], 0), None);
+        }
     }
 
     /// What each interpreter says of `def f(a):\n    b = (\n        a)\n    return [b,\n        a]`, and the table that it made.

@@ -140,7 +140,7 @@ impl Scripts {
         let gone_through = self.lines_bytes.fetch_add(code.lines.len() as u64, Ordering::Relaxed);
         let line = match code.runtime {
             _ if gone_through > LINES_BYTES_MAX => None,
-            RUNTIME_RUBY => code_lines::ruby_line(&code.lines, at.place),
+            RUNTIME_RUBY => code_lines::ruby_line(code.version, &code.lines, at.place),
             RUNTIME_HOTSPOT => java_code::line(&code.lines, at.place),
             _ => code_lines::line(code.version, &code.lines, code.first_line, at.place),
         };

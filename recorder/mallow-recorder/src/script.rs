@@ -29,8 +29,10 @@ macro_rules! by_reader {
             4 => by_reader!(@ $v = 4, $python),
             5 => by_reader!(@ $v = 5, $python),
             6 => by_reader!(@ $v = 6, $python),
+            7 => by_reader!(@ $v = 7, $python),
             RUBY => by_reader!(@ $v = 0, $ruby),
-            _ => by_reader!(@ $v = 1, $ruby),
+            RUBY_NEW => by_reader!(@ $v = 1, $ruby),
+            _ => by_reader!(@ $v = 2, $ruby),
         }
     };
     (@ $v:ident = $version:literal, $work:expr) => {{
@@ -98,7 +100,8 @@ static MET: MetRuntime =
 /// The reader's index: that of its layout among those of Python, followed by those of Ruby.
 static READER: AtomicUsize = AtomicUsize::new(0);
 const RUBY: usize = cpython::LAYOUTS.len();
-const _: () = assert!(RUBY == 7 && ruby::LAYOUTS.len() == 2, "`by_reader` has an arm for each");
+const RUBY_NEW: usize = RUBY + 1;
+const _: () = assert!(RUBY == 8 && ruby::LAYOUTS.len() == 3, "`by_reader` has an arm for each");
 
 /// Before the program's own code: what is loaded now is never unloaded.
 pub fn note_loaded() {

@@ -1,4 +1,4 @@
-//! CPython 3.8 to 3.14: where it keeps a thread's frames, and what their code is.
+//! CPython 3.8 to 3.15: where it keeps a thread's frames, and what their code is.
 //!
 //! Nothing of the interpreter runs but three functions that read a word each (the thread's state from thread-local storage, the holder of the
 //! lock, whether the interpreter ends). Everything else is read where the version's own headers put it; the offsets are those of release
@@ -65,9 +65,19 @@ pub(super) enum Entry {
     Every,
     /// By a byte at this offset that is 1.
     Flag(usize),
-    /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's. From 3.14 on a byte of 4 marks the frame at
+    /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's. In 3.14 a byte of 4 marks the frame at
     /// the end of all, which is no script's either and stands for no call.
     Shim(usize),
+    /// The same, but the frame at the end of all has the byte 3 too.
+    ShimAndEnd(usize),
+}
+
+impl Entry {
+    /// Whether a frame that is no script's, as its byte says, stands for a call.
+    #[inline(always)]
+    pub(super) fn is_call(self, owner: usize, outward: usize) -> bool {
+        owner == SHIM && (outward != 0 || !matches!(self, Entry::ShimAndEnd(_)))
+    }
 }
 
 const OLD: Layout = Layout {
@@ -89,7 +99,7 @@ const OLD: Layout = Layout {
     other_text: 72,
 };
 
-pub(crate) const LAYOUTS: [Layout; 7] = [
+pub(crate) const LAYOUTS: [Layout; 8] = [
     OLD,
     Layout { minor: 9, ..OLD },
     Layout { minor: 10, frame_place: 96, place: Place::Instructions, ..OLD },
@@ -110,6 +120,7 @@ pub(crate) const LAYOUTS: [Layout; 7] = [
     NEW,
     NEWER,
     Layout { minor: 14, entry: Entry::Shim(74), code_first: 208, ..NEWER },
+    Layout { minor: 15, state_thread_id: 176, entry: Entry::ShimAndEnd(74), code_first: 208, ..NEWER },
 ];
 
 const NEWER: Layout =
@@ -248,12 +259,16 @@ fn as_it_says(runtime: usize, layout: &Layout) -> u32 {
     if word(0) != usize::from_le_bytes(*b"xdebugpy") {
         return UNREAD_LAYOUT;
     }
-    // Where in the table, in words, what it has of threads, frames and code begins.
-    let (state, frame, code) = if layout.minor == 13 { (19, 28, 34) } else { (22, 31, 39) };
-    let Entry::Shim(owner) = layout.entry else { return UNREAD_LAYOUT };
+    // Where in the table, in words, what it has of threads, frames and code begins, and where it names a thread.
+    let (state, thread_id, frame, code) = match layout.minor {
+        13 => (19, 24, 28, 34),
+        14 => (22, 27, 31, 39),
+        _ => (22, 30, 39, 47),
+    };
+    let (Entry::Shim(owner) | Entry::ShimAndEnd(owner)) = layout.entry else { return UNREAD_LAYOUT };
     let release = [
         (state + 4, layout.state_frame),
-        (state + 5, layout.state_thread_id),
+        (thread_id, layout.state_thread_id),
         (frame + 1, layout.frame_outward),
         (frame + 2, layout.frame_code),
         (frame + 3, layout.frame_place),
@@ -359,7 +374,7 @@ impl<const V: usize> Python<V> {
         let code_type = OFFERED.code_type.load(Ordering::Relaxed);
         let step = |frame: usize| -> Option<usize> {
             let is_shim = match layout.entry {
-                Entry::Shim(offset) => read(frame, offset)? & 0xff >= SHIM,
+                Entry::Shim(offset) | Entry::ShimAndEnd(offset) => read(frame, offset)? & 0xff >= SHIM,
                 _ => false,
             };
             let code = read(frame, layout.frame_code)? & CODE_BITS;
@@ -471,13 +486,13 @@ impl<const V: usize> Frames for Python<V> {
             let mark = match layout.entry {
                 Entry::Every => ENTRY,
                 Entry::Flag(offset) => usize::from(byte(offset) == 1) << 63,
-                Entry::Shim(offset) if usize::from(byte(offset)) >= SHIM => {
-                    return FrameState {
-                        place: 0,
-                        code: usize::from(usize::from(byte(offset)) == SHIM) << 63,
-                    };
-                }
-                Entry::Shim(_) => 0,
+                Entry::Shim(offset) | Entry::ShimAndEnd(offset) => match usize::from(byte(offset)) {
+                    owner @ SHIM.. => {
+                        let is_call = layout.entry.is_call(owner, word(frame, layout.frame_outward));
+                        return FrameState { place: 0, code: usize::from(is_call) << 63 };
+                    }
+                    _ => 0,
+                },
             };
             let place = word(frame, layout.frame_place);
             let place = if layout.place == Place::Address { place } else { place & 0xffff_ffff };

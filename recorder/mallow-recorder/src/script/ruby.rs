@@ -1,11 +1,12 @@
-//! CRuby 3.1, 3.3 and 3.4: where it keeps a thread's frames, and what their code is.
+//! CRuby 2.7, 3.1, 3.3 and 3.4: where it keeps a thread's frames, and what their code is.
 //!
 //! A thread has a *context*, which a thread-local word of the module names; a fiber has one too, and the word follows the fiber that
 //! runs. In it lies an array of frames that grows downwards, of which the outermost is none of the script's. A frame of a C function has no
 //! node: its native frames show it. Nothing of the runtime is called but a function that reads whether a thread holds the lock.
 //!
 //! The word has no name that all builds offer, so it is looked for: among the module's thread-local words it is the one that names
-//! something whose thread names it as its context, and is the calling thread. The function that interprets has no name either,
+//! something whose thread names it as its context, and is the calling thread. 2.7 has none: there it is the word of a `pthread_key_t`, which the C library
+//! keeps behind the thread pointer, and names the thread, which names its context. The function that interprets has no name either,
 //! and is told by a stack: an instruction's code, as the script's own code names it, lies in the function that carries instructions out, and its
 //! caller is the one that is called once for each entry, which a stack with several of them shows.
 //!
@@ -33,6 +34,11 @@ use mallow_wire::shared::{NODE_ROOT, is_node_cut, node_address, node_parent};
 pub(super) struct Layout {
     /// Of a frame.
     pub(super) frame_bytes: usize,
+    /// What the thread-local word names.
+    named: Named,
+    /// From the context to its fiber, and to its thread.
+    context_fiber: usize,
+    context_thread: usize,
     /// From the thread to its context.
     thread_context: usize,
     /// From the thread to the name that the system has for it, or to what has it.
@@ -45,22 +51,39 @@ pub(super) struct Layout {
     entries: usize,
     entry_count: usize,
     index: usize,
+    /// How many bytes an entry has.
+    entry_bytes: usize,
+    /// From what is left of a moved object to its new place.
+    pub(super) moved_to: usize,
     /// A short string's length is in its flags.
     short_in_flags: bool,
 }
 
-pub(super) const LAYOUTS: [Layout; 2] = [
-    Layout {
-        frame_bytes: 64,
-        thread_context: 40,
-        thread_native: 80,
-        through: None,
-        first_line_tagged: true,
-        entries: 120,
-        entry_count: 136,
-        index: 144,
-        short_in_flags: true,
-    },
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Named {
+    Context,
+    Thread,
+}
+
+const OLD: Layout = Layout {
+    frame_bytes: 64,
+    named: Named::Context,
+    context_fiber: 40,
+    context_thread: 48,
+    thread_context: 40,
+    thread_native: 80,
+    through: None,
+    first_line_tagged: true,
+    entries: 120,
+    entry_count: 136,
+    index: 144,
+    entry_bytes: 12,
+    moved_to: 16,
+    short_in_flags: true,
+};
+
+pub(super) const LAYOUTS: [Layout; 3] = [
+    OLD,
     Layout {
         frame_bytes: 56,
         thread_context: 48,
@@ -71,16 +94,27 @@ pub(super) const LAYOUTS: [Layout; 2] = [
         entry_count: 128,
         index: 136,
         short_in_flags: false,
+        ..OLD
+    },
+    Layout {
+        frame_bytes: 56,
+        named: Named::Thread,
+        context_fiber: 48,
+        context_thread: 56,
+        thread_context: 32,
+        thread_native: 72,
+        entry_bytes: 8,
+        moved_to: 8,
+        ..OLD
     },
 ];
 
 /// The layout of each version.
-const VERSIONS: [(u32, usize); 3] = [(3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 | 4, 1)];
+const VERSIONS: [(u32, usize); 4] = [(2 << 8 | 7, 2), (3 << 8 | 1, 0), (3 << 8 | 3, 1), (3 << 8 | 4, 1)];
 
 // Of a context, which begins with the array of frames and its length in words.
 pub(super) const INNERMOST: usize = 16;
-const THREAD: usize = 48;
-const CONTEXT_WORDS: usize = 7;
+const CONTEXT_WORDS: usize = 8;
 
 // Of a frame.
 pub(super) const CODE: usize = 16;
@@ -143,14 +177,17 @@ pub fn note_loaded(object: &LoadedObject) {
     if !is_module(object.bias, object.dynamic()) {
         return;
     }
+    let mut words = (0, 0);
     if let Some((at, bytes)) = object.thread_local() {
         let below = tls::control_block().wrapping_sub(at);
-        if below < FAR_BYTES && at.is_multiple_of(8) {
-            OFFERED.words_below.store(below, Ordering::Relaxed);
-            OFFERED.word_count.store(bytes.min(below) / 8, Ordering::Relaxed);
-            OFFERED.start.store(object.range().0, Ordering::Relaxed);
+        if below >= FAR_BYTES || !at.is_multiple_of(8) {
+            return;
         }
+        words = (below, bytes.min(below) / 8);
     }
+    OFFERED.words_below.store(words.0, Ordering::Relaxed);
+    OFFERED.word_count.store(words.1, Ordering::Relaxed);
+    OFFERED.start.store(object.range().0, Ordering::Relaxed);
 }
 
 /// Looks whether a module is CRuby, and makes ready to read its frames. None when it is not.
@@ -171,6 +208,12 @@ pub fn meet(object: &Object) -> Option<Met> {
         return unread(UNREAD_LATE);
     }
     let Some(holds_lock) = defined(c"ruby_thread_has_gvl_p") else { return unread(UNREAD_SYMBOLS) };
+    if LAYOUTS.get(*layout).is_some_and(|layout| layout.named == Named::Thread) {
+        // The C library's own words of a thread, which hold those of its first 32 keys.
+        const LIBRARY_WORDS: usize = 288;
+        OFFERED.words_below.store(0, Ordering::Relaxed);
+        OFFERED.word_count.store(LIBRARY_WORDS, Ordering::Relaxed);
+    }
     OFFERED.version.store(version, Ordering::Relaxed);
     OFFERED.holds_lock.store(holds_lock.address, Ordering::Relaxed);
     OFFERED.layout.store(*layout, Ordering::Relaxed);
@@ -205,11 +248,11 @@ fn is_address(value: usize) -> bool {
     value.is_multiple_of(8) && (1 << 12..ADDRESS_END).contains(&value)
 }
 
-/// A thread-local word, so many bytes below the thread pointer.
+/// A thread-local word, so many bytes below the thread pointer; one above it has the negative of its distance.
 #[inline(always)]
 pub(super) unsafe fn thread_word(below: usize) -> usize {
-    // SAFETY: by contract of the callers the module has a word there in every thread.
-    unsafe { *((tls::control_block() - below) as *const usize) }
+    // SAFETY: by contract of the callers there is a word in every thread.
+    unsafe { *(tls::control_block().wrapping_sub(below) as *const usize) }
 }
 
 impl<const V: usize> Ruby<V> {
@@ -223,7 +266,12 @@ impl<const V: usize> Ruby<V> {
     pub unsafe fn of_this_thread(trusted: &mut Trusted) -> Ruby<V> {
         const NONE: (usize, usize) = (0, 0);
         // SAFETY: by contract.
-        let context = unsafe { thread_word(OFFERED.context_below.load(Ordering::Relaxed)) };
+        let mut context = unsafe { thread_word(OFFERED.context_below.load(Ordering::Relaxed)) };
+        if Self::LAYOUT.named == Named::Thread {
+            let is_ours = context != 0 && trusted.holds(context, |thread, _| is_own_thread::<V>(thread));
+            // SAFETY: a live thread.
+            context = if is_ours { unsafe { word(context, Self::LAYOUT.thread_context) } } else { 0 };
+        }
         let (innermost, end) = if context != 0 && trusted.holds(context, is_live::<V>) {
             // SAFETY: a live context.
             let (array, words, innermost) =
@@ -244,7 +292,7 @@ impl<const V: usize> Ruby<V> {
         const PATIENCE: u32 = 64;
         const TRIES: u32 = 1000;
         if OFFERED.context_below.load(Ordering::Relaxed) == 0
-            && !find_context(|context| is_live::<V>(context, &mut 0))
+            && !find_context::<V>(|context| is_live::<V>(context, &mut 0))
         {
             return Stage::Unknown;
         }
@@ -294,7 +342,7 @@ impl<const V: usize> Ruby<V> {
         let mut code = unsafe { word(frame, CODE) };
         let mut flags = read(code)?;
         if flags & 0x1f == MOVED {
-            code = read(code + 16)?;
+            code = read(code + Self::LAYOUT.moved_to)?;
             flags = read(code)?;
         }
         is_code(flags).then_some(())?;
@@ -338,7 +386,9 @@ pub(super) fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
 fn owners<const V: usize>(context: usize) -> Option<(usize, usize)> {
     /// A context lies in its fiber, which is a block of this size at most.
     const FIBER_BYTES: usize = 4 << 10;
-    let [_, _, _, _, _, fiber, thread]: [usize; CONTEXT_WORDS] = words_at(context)?;
+    let words: [usize; CONTEXT_WORDS] = words_at(context)?;
+    let [fiber, thread] = [LAYOUTS[V].context_fiber, LAYOUTS[V].context_thread]
+        .map(|offset| *crate::bounds::at(&words, offset / 8));
     let at = |offset: usize| [thread.wrapping_add(offset), 8];
     let mut of_thread = [0usize; 2];
     let pieces = [at(LAYOUTS[V].thread_context), at(LAYOUTS[V].thread_native)];
@@ -360,7 +410,8 @@ fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
     let is_state = |block: usize| code_log::number(block) == Some(code_log::STATE);
     let in_fiber = OFFERED.context_in_fiber.load(Ordering::Relaxed);
     // SAFETY: the fiber is one that was watched, and not freed since.
-    if *owner != 0 && is_state(context.wrapping_sub(in_fiber)) && unsafe { word(context, THREAD) } == *owner {
+    let names = |owner: usize| unsafe { word(context, LAYOUTS[V].context_thread) } == owner;
+    if *owner != 0 && is_state(context.wrapping_sub(in_fiber)) && names(*owner) {
         return true;
     }
     let is_ours = || owners::<V>(context);
@@ -379,26 +430,49 @@ fn is_live<const V: usize>(context: usize, owner: &mut usize) -> bool {
     true
 }
 
+/// Returns whether something is the calling thread; if so it is watched from here on.
+#[cold]
+fn is_own_thread<const V: usize>(thread: usize) -> bool {
+    let is_ours = || {
+        let name = thread.wrapping_add(LAYOUTS[V].thread_native);
+        is_address(thread) && process::word_checked(name) == Some(tls::control_block())
+    };
+    is_ours() && {
+        code_log::keep_state(thread);
+        // It may have been freed before it was watched.
+        is_ours()
+    }
+}
+
+/// The context that a word of the calling thread leads to, which may be none; 0 for what is no address.
+fn context_by<const V: usize>(below: usize) -> usize {
+    if LAYOUTS[V].named == Named::Context {
+        // SAFETY: the module has this word in every thread.
+        return unsafe { thread_word(below) };
+    }
+    // What is looked through may reach behind the C library's words.
+    let thread = process::word_checked(tls::control_block().wrapping_sub(below)).filter(|at| is_address(*at));
+    thread.and_then(|thread| process::word_checked(thread + LAYOUTS[V].thread_context)).unwrap_or(0)
+}
+
 /// The calling thread's context, seen to be that by checked reads; 0 without one.
 pub(super) fn context_at_signal<const V: usize>() -> usize {
     let is_known = OFFERED.context_below.load(Ordering::Relaxed) != 0
-        || find_context(|context| owners::<V>(context).is_some());
+        || find_context::<V>(|context| owners::<V>(context).is_some());
     if !is_known {
         return 0;
     }
-    // SAFETY: the module has this word in every thread.
-    let context = unsafe { thread_word(OFFERED.context_below.load(Ordering::Relaxed)) };
+    let context = context_by::<V>(OFFERED.context_below.load(Ordering::Relaxed));
     if context != 0 && owners::<V>(context).is_some() { context } else { 0 }
 }
 
-/// Finds the word that names the calling thread's context.
-fn find_context(is_it: impl Fn(usize) -> bool) -> bool {
-    const WORDS_MAX: usize = 64;
+/// Finds the word that leads to the calling thread's context.
+fn find_context<const V: usize>(is_it: impl Fn(usize) -> bool) -> bool {
+    const WORDS_MAX: usize = 512;
     let below = OFFERED.words_below.load(Ordering::Relaxed);
     let count = OFFERED.word_count.load(Ordering::Relaxed).min(WORDS_MAX);
-    let place = (0..count).map(|at| below - at * 8).find(|below| {
-        // SAFETY: the module has these words in every thread.
-        let context = unsafe { thread_word(*below) };
+    let place = (0..count).map(|at| below.wrapping_sub(at * 8)).find(|below| {
+        let context = context_by::<V>(*below);
         context != 0 && is_it(context)
     });
     OFFERED.context_below.store(place.unwrap_or(0), Ordering::Relaxed);
@@ -491,7 +565,6 @@ fn describe<const V: usize>(body: usize) -> Option<([u32; 2], Found)> {
         return None;
     }
     let first_line = if layout.first_line_tagged { field(FIRST_LINE) >> 1 } else { field(FIRST_LINE) };
-    const ENTRY_BYTES: usize = 12;
     let index_bytes = match size {
         // One entry needs none.
         _ if entry_count <= 1 => 0,
@@ -506,7 +579,7 @@ fn describe<const V: usize>(body: usize) -> Option<([u32; 2], Found)> {
             file::<V>(field(FILE))?,
             text::<V>(field(NAME))?,
             [0; 2],
-            [field(layout.entries), entry_count * ENTRY_BYTES],
+            [field(layout.entries), entry_count * layout.entry_bytes],
             [field(layout.index), index_bytes],
         ],
         widths: [0; 2],

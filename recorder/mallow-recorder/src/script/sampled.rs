@@ -9,7 +9,7 @@ use super::cpython::Python;
 use super::interpreter::Stage;
 use super::sampled_python::python_frames;
 use super::sampled_ruby::ruby_frames;
-use super::{READER, READING, RUBY, STATE, UNTRIED, met, settle};
+use super::{READER, READING, RUBY, RUBY_NEW, STATE, UNTRIED, met, settle};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 /// How often frames may be invalid before reading is given up: the first may be read while they change.

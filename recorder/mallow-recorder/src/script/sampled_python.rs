@@ -32,10 +32,11 @@ pub(super) fn python_frames<const V: usize>(pages: &mut Pages<'_>, keys: &mut Ke
         let (is_entry, owner) = match layout.entry {
             Entry::Every => (true, 0),
             Entry::Flag(offset) => (byte(pages, offset)? == 1, 0),
-            Entry::Shim(offset) => (false, byte(pages, offset)?),
+            Entry::Shim(offset) | Entry::ShimAndEnd(offset) => (false, byte(pages, offset)?),
         };
+        let outward = pages.word(frame + layout.frame_outward)?;
         let key = if owner >= SHIM {
-            if owner == SHIM { script_key(0, 0, true) } else { 0 }
+            if layout.entry.is_call(owner, outward) { script_key(0, 0, true) } else { 0 }
         } else {
             let code = pages.word(frame + layout.frame_code)? & CODE_BITS;
             let place = pages.word(frame + layout.frame_place)?;
@@ -47,7 +48,7 @@ pub(super) fn python_frames<const V: usize>(pages: &mut Pages<'_>, keys: &mut Ke
         if key != 0 && !keys.push(key) {
             break;
         }
-        frame = pages.word(frame + layout.frame_outward)?;
+        frame = outward;
     }
     Some(())
 }

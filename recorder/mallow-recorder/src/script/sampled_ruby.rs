@@ -78,7 +78,7 @@ fn place_of<const V: usize>(code: usize, counter: usize) -> Option<(u32, u32)> {
     let mut code = code;
     let mut words: [usize; BODY / 8 + 1] = words_at(code)?;
     if words[0] & 0x1f == MOVED {
-        code = words[2];
+        code = *at(&words, LAYOUTS[V].moved_to / 8);
         words = words_at(code)?;
     }
     let body = Some(words[BODY / 8]).filter(|_| is_code(words[0]))?;

@@ -50,6 +50,9 @@ pub mod interpreter;
 pub mod memo;
 pub mod remembered;
 pub mod ruby;
+mod ruby_code;
+mod ruby_context;
+mod ruby_layout;
 pub mod sampled;
 mod sampled_python;
 mod sampled_ruby;
@@ -101,7 +104,7 @@ static MET: MetRuntime =
 static READER: AtomicUsize = AtomicUsize::new(0);
 const RUBY: usize = cpython::LAYOUTS.len();
 const RUBY_NEW: usize = RUBY + 1;
-const _: () = assert!(RUBY == 8 && ruby::LAYOUTS.len() == 3, "`by_reader` has an arm for each");
+const _: () = assert!(RUBY == 8 && ruby_layout::LAYOUTS.len() == 3, "`by_reader` has an arm for each");
 
 /// Before the program's own code: what is loaded now is never unloaded.
 pub fn note_loaded() {

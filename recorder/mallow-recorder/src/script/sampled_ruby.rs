@@ -6,10 +6,9 @@
 use super::checked::{Keys, Pages};
 use super::code_log;
 use super::interpreter::{self, Stage};
-use super::ruby::{
-    BODY, CODE, ENTRY, FILE, FIRST_LINE, INNERMOST, LAYOUTS, NAME, OF_C, Ruby, SCOPE, context_at_signal,
-    entries, is_code, within, words_at,
-};
+use super::ruby::{Ruby, entries};
+use super::ruby_context::context_at_signal;
+use super::ruby_layout::*;
 use crate::bounds::at;
 use crate::{cfi, objects};
 use core::sync::atomic::{AtomicU64, Ordering};

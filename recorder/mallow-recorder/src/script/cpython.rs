@@ -403,22 +403,16 @@ impl<const V: usize> Python<V> {
     /// Returns the number of code, and assigns one if it has none; 0 if the code cannot be read.
     #[inline(never)]
     fn log(&self, code: usize) -> u32 {
-        /// How many bytes of a code object are read, and of a string's head.
-        const CODE_WORDS: usize = 28;
         const HEAD_WORDS: usize = 5;
         const NAME_BYTES_MAX: usize = 4 << 10;
         const LINES_BYTES_MAX: usize = 1 << 20;
         let layout = Self::LAYOUT;
-        let mut words = [0usize; CODE_WORDS];
+        let words = fields::<V>(code);
+        let is_code = words[1] == OFFERED.code_type.load(Ordering::Relaxed);
         let mut heads = [[0usize; HEAD_WORDS]; 3];
-        // SAFETY: both arrays have room.
-        let is_code = unsafe {
-            process::copy_checked(&[[code, CODE_WORDS * 8]], words.as_mut_ptr().cast())
-                && words[1] == OFFERED.code_type.load(Ordering::Relaxed)
-        };
         let field = |offset: usize| *crate::bounds::at(&words, offset / 8);
         let strings = [layout.code_file, layout.code_name, layout.code_lines].map(field);
-        // SAFETY: as above.
+        // SAFETY: there is room.
         let is_read = is_code
             && unsafe {
                 let pieces = strings.map(|string| [string, HEAD_WORDS * 8]);
@@ -450,6 +444,26 @@ impl<const V: usize> Python<V> {
         };
         code_log::log(code, &found).unwrap_or(0)
     }
+}
+
+/// How many words of a code object are wanted at most.
+const CODE_WORDS: usize = 18;
+
+/// A code object's words up to the last one that is wanted; zeros if they cannot be read. Nothing behind them is read: the object may be the last thing in
+/// its mapping.
+fn fields<const V: usize>(code: usize) -> [usize; CODE_WORDS] {
+    let mut words = [0; CODE_WORDS];
+    let layout = const {
+        let layout = LAYOUTS[V];
+        let last = layout.code_lines;
+        assert!(layout.code_file <= last && layout.code_name <= last && layout.code_first_line <= last);
+        assert!(last < CODE_WORDS * 8);
+        layout
+    };
+    // SAFETY: there is room, as was asserted.
+    let is_read =
+        unsafe { process::copy_checked(&[[code, layout.code_lines + 8]], words.as_mut_ptr().cast()) };
+    if is_read { words } else { [0; CODE_WORDS] }
 }
 
 impl<const V: usize> Frames for Python<V> {
@@ -573,4 +587,27 @@ unsafe fn thread_state(minor: u32, thread_id: usize) -> usize {
         }
     }
     if is_ending() { 0 } else { own }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys;
+    use mallow_wire::shared::PAGE_BYTES;
+
+    /// The size of a code object of 3.9, behind which an allocator's memory may end.
+    #[test]
+    fn a_code_object_at_the_end_of_its_mapping_is_read() {
+        const CODE_BYTES: usize = 176;
+        const V: usize = 1;
+        let pages = sys::map_private(2 * PAGE_BYTES) as usize;
+        let code = pages + PAGE_BYTES - CODE_BYTES;
+        // SAFETY: fresh memory, of which the first page stays.
+        unsafe {
+            sys::unmap((pages + PAGE_BYTES) as *mut u8, PAGE_BYTES);
+            *((code + LAYOUTS[V].code_lines) as *mut usize) = 7;
+        }
+        assert_eq!(fields::<V>(code)[LAYOUTS[V].code_lines / 8], 7);
+        assert_eq!(fields::<V>(pages + PAGE_BYTES), [0; CODE_WORDS]);
+    }
 }

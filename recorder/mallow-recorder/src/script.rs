@@ -44,6 +44,7 @@ macro_rules! by_reader {
 pub mod checked;
 pub mod code_log;
 pub mod cpython;
+mod cpython_layout;
 pub mod hotspot;
 pub mod hotspot_code;
 pub mod interpreter;
@@ -102,7 +103,7 @@ static MET: MetRuntime =
 
 /// The reader's index: that of its layout among those of Python, followed by those of Ruby.
 static READER: AtomicUsize = AtomicUsize::new(0);
-const RUBY: usize = cpython::LAYOUTS.len();
+const RUBY: usize = cpython_layout::LAYOUTS.len();
 const RUBY_NEW: usize = RUBY + 1;
 const _: () = assert!(RUBY == 8 && ruby_layout::LAYOUTS.len() == 3, "`by_reader` has an arm for each");
 

@@ -1,7 +1,8 @@
 //! A thread's frames of CPython, read by the kernel word by word.
 
 use super::checked::{Keys, Pages};
-use super::cpython::{CODE_BITS, Entry, LAYOUTS, Place, Python, SHIM, address, thread_state_at_signal};
+use super::cpython::{Python, address, thread_state_at_signal};
+use super::cpython_layout::*;
 use super::memo::{FrameState, Frames};
 use crate::tls;
 use mallow_wire::script::script_key;

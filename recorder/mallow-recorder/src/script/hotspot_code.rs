@@ -8,6 +8,7 @@ use super::vm_tables::{self, Located, Place};
 use crate::bounds::{at_mut, first};
 use crate::process;
 use mallow_wire::jvm::ARRAY_ELEMENTS;
+use mallow_wire::shared::PAGE_BYTES;
 
 /// The maximal depth of inlined methods.
 pub const INLINED_MAX: usize = 64;
@@ -192,8 +193,11 @@ fn scope_of(pcs: usize, end: usize, offset: usize) -> Option<usize> {
 fn numbers(address: usize) -> Option<[u32; 3]> {
     const BYTES: usize = 16;
     let mut bytes = [0u8; BYTES];
+    // They are fewer bytes, mostly, and may be the last in their mapping.
+    let to_page_end = PAGE_BYTES - address % PAGE_BYTES;
     // SAFETY: there is room for them.
-    unsafe { process::copy_checked(&[[address, BYTES]], bytes.as_mut_ptr()) }.then_some(())?;
+    let mut copy = |count| unsafe { process::copy_checked(&[[address, count]], bytes.as_mut_ptr()) };
+    (copy(BYTES) || copy(to_page_end.min(BYTES))).then_some(())?;
     let (mut place, mut found) = (0, [0; 3]);
     for into in &mut found {
         (*into, place) = number(&bytes, place, lowest_byte());
@@ -226,6 +230,20 @@ fn number(bytes: &[u8; 16], place: usize, lowest: u32) -> (u32, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys;
+
+    #[test]
+    fn numbers_at_the_end_of_their_mapping_are_read() {
+        let pages = sys::map_private(2 * PAGE_BYTES) as usize;
+        let at = pages + PAGE_BYTES - 5;
+        // SAFETY: fresh memory, of which the first page stays.
+        unsafe {
+            sys::unmap((pages + PAGE_BYTES) as *mut u8, PAGE_BYTES);
+            *(at as *mut [u8; 5]) = [7, 192, 1, 192, 2];
+        }
+        assert_eq!(numbers(at), Some([7, 192 + 64, 192 + 128]));
+        assert_eq!(numbers(pages + PAGE_BYTES), None);
+    }
 
     /// As HotSpot's own notes give them.
     #[test]

@@ -314,6 +314,11 @@ fn a_module_that_only_looks_like_a_runtime_is_said_to_be_unread() {
     is_said_of("int PyCode_Type = 1;", python);
     let ruby = "Ruby 2.6: stacks have no lines of the script, because where this version keeps its frames is not known";
     is_said_of("const int ruby_api_version[3] = {2, 6, 0};", ruby);
+    // 2.7 on a C library that keeps the words of keys where they are not looked for.
+    let ruby = "Ruby 2.7: stacks have no lines of the script, because its build keeps its frames elsewhere than releases do";
+    let definition =
+        "const int ruby_api_version[3] = {2, 7, 0}; int ruby_thread_has_gvl_p(void) { return 1; }";
+    is_said_of_program(definition, "for (int i = 0; i < 20000; i++) free(malloc(100));", ruby);
 }
 
 /// A program that loads Ruby while it runs: the location of its thread-local data is not known.

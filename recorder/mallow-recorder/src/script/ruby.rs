@@ -142,7 +142,8 @@ impl<const V: usize> Ruby<V> {
         const PATIENCE: u32 = 64;
         const TRIES: u32 = 1000;
         if !ruby_context::is_found::<V>() {
-            return Stage::Unknown;
+            let is_hopeless = ruby_context::is_hopeless(&Self::LAYOUT);
+            return if is_hopeless { Stage::Elsewhere } else { Stage::Unknown };
         }
         // SAFETY: by contract, and the context's word is known.
         let frames = unsafe { Self::of_this_thread(trusted) };

@@ -24,6 +24,8 @@ struct Words {
     context_below: AtomicUsize,
     /// The offset of a context in its fiber.
     context_in_fiber: AtomicUsize,
+    /// How often the word was looked for in vain.
+    tries: AtomicUsize,
 }
 
 static WORDS: Words = Words {
@@ -31,6 +33,7 @@ static WORDS: Words = Words {
     word_count: AtomicUsize::new(0),
     context_below: AtomicUsize::new(0),
     context_in_fiber: AtomicUsize::new(0),
+    tries: AtomicUsize::new(0),
 };
 
 /// The word is among so many, the first of which lies so many bytes below the thread pointer in every thread.
@@ -53,6 +56,12 @@ pub(super) fn offer(layout: &Layout) -> bool {
 pub(super) fn is_found<const V: usize>() -> bool {
     WORDS.context_below.load(Ordering::Relaxed) != 0
         || find_context::<V>(|context| is_live::<V>(context, &mut 0))
+}
+
+/// Returns whether looking on is not worth what it costs: the C library keeps the words of keys elsewhere, as musl does.
+pub(super) fn is_hopeless(layout: &Layout) -> bool {
+    const TRIES: usize = 10_000;
+    layout.named == Named::Thread && WORDS.tries.fetch_add(1, Ordering::Relaxed) > TRIES
 }
 
 /// Returns the calling thread's context; 0 without one.

@@ -8,6 +8,7 @@ mod bench;
 mod beside;
 mod dist;
 mod fuzz;
+mod interpreters;
 mod long;
 mod miri;
 mod oracles;
@@ -54,6 +55,7 @@ cargo xtask COMMAND
   dist [--output FOLDER] the static program and every package that holds it, into target/packages; minutes
   dist --try [WAY]…      install each package in a clean root, record, report, remove; needs root
   dist --twice           two builds in two folders give the same bytes
+  interpreters           Pythons and Rubies of Debian's other releases, into target/interpreters, for the tests of scripts; needs root
   pictures               the pictures of the terminal in docs/images, drawn again from real runs
   site                   the guide as a site of static pages, its links checked, into target/site/html
   bench [--only NAME]… [--rounds N] [--quick] [--mallow FILE] [--output FOLDER]
@@ -120,6 +122,7 @@ fn dispatch(arguments: &[String]) -> Result<(), Failure> {
             let choice = testing::Choice::parse(&root, word, names).map_err(Failure::Usage)?;
             Ok(steps::timed("test", || testing::chosen(&root, &[choice]))?)
         }
+        ("interpreters", []) => Ok(steps::timed("interpreters", || interpreters::run(&root))?),
         ("pictures", []) => Ok(steps::timed("pictures", || pictures::run(&root))?),
         ("site", []) => Ok(steps::timed("site", || site::run(&root))?),
         ("quick", []) => Ok(quick::run(&root)?),

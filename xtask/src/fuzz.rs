@@ -96,14 +96,17 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     find_the_planted_fault(root, &programs)?;
     let next = AtomicUsize::new(0);
     let ended = Mutex::new(Vec::new());
-    let record = Mutex::new(plan.output.as_deref().map(|folder| Record::open(root, folder)).transpose()?);
+    let record = plan.output.as_deref().map(|folder| Record::open(root, folder)).transpose()?;
     let tracks = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         for _ in 0..tracks {
             scope.spawn(|| {
                 while let Some(target) = targets.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let one = fuzz(root, &programs, target, plan.seconds_of(target))
-                        .and_then(|(part, fault)| written(&record, &part).map(|()| fault));
+                    let one = fuzz(root, &programs, target, plan.seconds_of(target));
+                    // As soon as it has ended: a run of hours may be cut off.
+                    let one = one.and_then(|(part, fault)| {
+                        record.as_ref().map_or(Ok(()), |record| record.add(&part)).map(|()| fault)
+                    });
                     if let Ok(mut ended) = ended.lock() {
                         ended.push(one);
                     }
@@ -113,19 +116,11 @@ pub(crate) fn run(root: &Path, plan: &Plan) -> Result<(), String> {
     });
     let ended = ended.into_inner().map_err(|_| TRACK_PANICKED)?;
     let faults = ended.into_iter().collect::<Result<Vec<Option<String>>, String>>()?;
-    if let Some(record) = record.into_inner().map_err(|_| TRACK_PANICKED)? {
+    if let Some(record) = record {
         println!("    {}\n    written: {}", record.sum()?, record.path().display());
     }
     let faults: Vec<String> = faults.into_iter().flatten().collect();
     if faults.is_empty() { Ok(()) } else { Err(faults.join("\n")) }
-}
-
-/// Writes down what a target ran as soon as it has ended: a run of hours may be cut off.
-fn written(record: &Mutex<Option<Record>>, part: &Part) -> Result<(), String> {
-    match &*record.lock().map_err(|_| TRACK_PANICKED)? {
-        Some(record) => record.add(part),
-        None => Ok(()),
-    }
 }
 
 /// One target per folder of seeds; `mallow-fuzz`'s own tests hold that each has a parser.

@@ -2,7 +2,7 @@
 //!
 //! `MALLOW_PYTHONS` and `MALLOW_RUBIES` name them to the tests of scripts; what to export is printed.
 
-use crate::run;
+use crate::{packages, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -30,7 +30,7 @@ const KEYS: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Unpacks what is not there yet. Needs root, as the folders of Ruby's libraries get links.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
-    run::captured(Command::new("apt-get").args(["install", "--quiet", "--yes", "patchelf"]))?;
+    packages::ensure_for_interpreters()?;
     let archive = archive()?;
     let (mut pythons, mut rubies) = (Vec::new(), Vec::new());
     for release in &RELEASES {

@@ -127,6 +127,9 @@ const NEEDS_OF_DIST: &[Need] = &[
     command(&["buildah"], "buildah"),
 ];
 
+/// What fits interpreters of other releases to their libraries.
+const NEEDS_OF_INTERPRETERS: &[Need] = &[command(&["patchelf"], "patchelf")];
+
 /// The release whose versions of the packages the expected metrics and texts were made with. Mallow itself asks for none of them.
 const WRITTEN_AGAINST: &str = "Debian GNU/Linux 12 (bookworm)";
 
@@ -156,6 +159,11 @@ pub(crate) fn ensure_large() -> Result<(), String> {
 /// The same for what `cargo xtask dist` needs.
 pub(crate) fn ensure_for_dist() -> Result<(), String> {
     ensure_all(NEEDS_OF_DIST)
+}
+
+/// The same for what `cargo xtask interpreters` needs.
+pub(crate) fn ensure_for_interpreters() -> Result<(), String> {
+    ensure_all(NEEDS_OF_INTERPRETERS)
 }
 
 fn ensure_all(needs: &'static [Need]) -> Result<(), String> {

@@ -206,6 +206,7 @@ pub fn is_filtered() -> bool {
 /// `into` has room for them.
 pub unsafe fn copy_checked(pieces: &[[usize; 2]], into: *mut u8) -> bool {
     if !is_filtered() {
+        // Before it is registered a process has no header.
         let pid = if is_ready() { header().pid } else { sys::getpid() };
         // SAFETY: by contract.
         return unsafe { sys::copy_checked(pid, pieces, into) };

@@ -57,6 +57,7 @@ mod ruby_layout;
 pub mod sampled;
 mod sampled_python;
 mod sampled_ruby;
+mod structures;
 pub mod vm_tables;
 
 use crate::elf;

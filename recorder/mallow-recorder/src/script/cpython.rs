@@ -15,6 +15,7 @@ use super::code_log::{self, Found, Met};
 use super::cpython_layout::*;
 use super::interpreter::{self, Stage};
 use super::memo::{FrameState, Frames};
+use super::structures::{ADDRESS_END, word};
 use crate::elf::{Definition, definition_in};
 use crate::objects::{self, Object};
 use crate::process;
@@ -206,16 +207,6 @@ pub fn layout() -> usize {
 pub struct Python<const V: usize> {
     /// What points at the innermost frame, less the layout's offset; 0 without one.
     at: usize,
-}
-
-/// Reads a word of an interpreter's structure.
-///
-/// # Safety
-/// The structure is live.
-#[inline(always)]
-unsafe fn word(at: usize, offset: usize) -> usize {
-    // SAFETY: by contract. Words in these structures are aligned.
-    unsafe { *((at + offset) as *const usize) }
 }
 
 impl<const V: usize> Python<V> {

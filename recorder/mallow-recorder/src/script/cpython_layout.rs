@@ -1,8 +1,8 @@
 //! Where the versions of CPython keep what is read of them. The offsets are those of release builds for x86-64, as their debug information has them, which is
 //! also what memray, pystack and OpenTelemetry's profiler use.
 
-/// Programs have addresses below this.
-pub(super) const ADDRESS_END: usize = 1 << 47;
+use super::structures::ADDRESS_END;
+
 /// Of a frame's word for its code: from 3.14 on its lowest bits say who counts it.
 pub(super) const CODE_BITS: usize = (ADDRESS_END - 1) & !3;
 /// Whose a frame is: from here on upwards it is no script's.

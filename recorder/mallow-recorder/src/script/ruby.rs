@@ -17,6 +17,7 @@ use super::memo::{FrameState, Frames, Trusted};
 use super::ruby_code::describe;
 use super::ruby_context;
 use super::ruby_layout::*;
+use super::structures::{is_address, word, words_at};
 use crate::cfi;
 use crate::elf::{LoadedObject, definition_in};
 use crate::objects::{self, Object};
@@ -171,7 +172,6 @@ impl<const V: usize> Ruby<V> {
     /// Returns the code of a frame, and its instructions: their address, and how many words they are. `None` if it
     /// cannot be determined.
     unsafe fn code_of(&self, frame: usize) -> Option<(usize, usize, usize)> {
-        const MOVED: usize = 0x1e;
         type Ask = unsafe extern "C" fn() -> i32;
         // SAFETY: the function reads a word of the thread's.
         let holds_lock =

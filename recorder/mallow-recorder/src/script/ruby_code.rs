@@ -2,6 +2,7 @@
 
 use super::code_log::Found;
 use super::ruby_layout::*;
+use super::structures::words_at;
 use mallow_wire::script::{PLACE_MAX, RUNTIME_RUBY};
 
 /// Reads code by checked copies: the numbers in front of its table of lines, and the rest.

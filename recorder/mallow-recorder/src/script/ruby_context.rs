@@ -10,6 +10,7 @@
 use super::code_log;
 use super::memo::Trusted;
 use super::ruby_layout::*;
+use super::structures::{is_address, word, words_at};
 use crate::process;
 use crate::tls;
 use core::sync::atomic::{AtomicUsize, Ordering};

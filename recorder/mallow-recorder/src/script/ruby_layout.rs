@@ -1,6 +1,4 @@
-//! Where the versions of CRuby keep what is read of them, and how it is read.
-
-use crate::process;
+//! Where the versions of CRuby keep what is read of them.
 
 /// The layout of a version. All offsets in bytes.
 #[derive(Clone, Copy)]
@@ -32,9 +30,12 @@ pub(super) struct Layout {
     pub(super) short_in_flags: bool,
 }
 
+/// What the thread-local word names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
+    /// The context.
     Context,
+    /// The thread, which names its context.
     Thread,
 }
 
@@ -99,6 +100,9 @@ pub(super) const ENTRY: usize = 0x20;
 /// It is one of a C function, which has no program counter; compiled code leaves an old one there.
 pub(super) const OF_C: usize = 0x80;
 
+/// The kind of what is left of a moved object, in the lowest five bits of its first word.
+pub(super) const MOVED: usize = 0x1e;
+
 // Of an object, and of what code has beside it.
 pub(super) const BODY: usize = 16;
 pub(super) const BODY_WORDS: usize = 19;
@@ -106,37 +110,11 @@ pub(super) const FILE: usize = 64;
 pub(super) const NAME: usize = 80;
 pub(super) const FIRST_LINE: usize = 88;
 
-/// Programs have addresses below this.
-pub(super) const ADDRESS_END: usize = 1 << 47;
-
-/// Reads a word of a runtime's structure.
-///
-/// # Safety
-/// The structure is live.
-#[inline(always)]
-pub(super) unsafe fn word(at: usize, offset: usize) -> usize {
-    // SAFETY: by contract. Words in these structures are aligned.
-    unsafe { *((at + offset) as *const usize) }
-}
-
-pub(super) fn is_address(value: usize) -> bool {
-    value.is_multiple_of(8) && (1 << 12..ADDRESS_END).contains(&value)
-}
-
 /// Returns whether an object's first word is that of code.
 pub(super) fn is_code(flags: usize) -> bool {
     const INTERNAL: usize = 0x1a;
     const CODE_KIND: usize = 7;
     flags & 0x1f == INTERNAL && flags >> 12 & 15 == CODE_KIND
-}
-
-/// Words at an address, by a checked read.
-pub(super) fn words_at<const N: usize>(at: usize) -> Option<[usize; N]> {
-    let mut words = [0; N];
-    // SAFETY: there is room.
-    let is_read =
-        is_address(at) && unsafe { process::copy_checked(&[[at, N * 8]], words.as_mut_ptr().cast()) };
-    is_read.then_some(words)
 }
 
 /// The innermost frame, and the end of those of scripts, of an array of so many words; none without frames.

@@ -9,12 +9,12 @@ use super::interpreter::{self, Stage};
 use super::ruby::{Ruby, entries};
 use super::ruby_context::context_at_signal;
 use super::ruby_layout::*;
+use super::structures::words_at;
 use crate::bounds::at;
 use crate::{cfi, objects};
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::script::script_key;
 
-const MOVED: usize = 0x1e;
 /// Words of what code has beside it, up to its first line.
 const KNOWN_WORDS: usize = FIRST_LINE / 8 + 1;
 const MARKS: usize = 1 << 16;

@@ -17,6 +17,7 @@ mod generated;
 mod groups;
 mod heap;
 mod import;
+mod later;
 #[cfg(feature = "open")]
 mod open;
 mod quantity;
@@ -47,6 +48,7 @@ pub(crate) use heap::{
     LowHeapGrowth, LowHeapReport,
 };
 pub(crate) use import::LowImport;
+pub(crate) use later::Later;
 #[cfg(feature = "open")]
 pub(crate) use open::{LowOpen, Viewer};
 #[cfg(feature = "soak")]
@@ -186,66 +188,66 @@ pub(crate) enum LowCommand {
         after_help = "Examples:\n  mallow record ./app --rows 1000\n  mallow record -o app.mallow --force -- ./app\n\n\
                             The summary goes to stderr; the program keeps its stdin, stdout and exit status."
     )]
-    Record(LowRecord),
+    Record(Later<LowRecord>),
     /// Run a command and count its allocations, without stacks
     #[command(
         after_help = "Examples:\n  mallow stat ./app --rows 1000\n  mallow stat -r 5 --json -o counts.json ./app\n  mallow stat './app --rows 10' './app --rows 1000'\n\n\
                             Command lines in quotes are compared; which is faster, mallow bench says.\n\
                             The result goes to stderr, with --json to stdout, with -o to the file."
     )]
-    Stat(LowStat),
+    Stat(Later<LowStat>),
     /// Sample where CPU time is spent, in a command or a running process
     #[command(
         after_help = "Examples:\n  mallow cpu ./app --rows 1000\n  mallow cpu --off-cpu --pid 4242 --duration 10s\n\n\
                             The summary goes to stderr; the program keeps its stdin, stdout and exit status."
     )]
-    Cpu(LowCpu),
+    Cpu(Later<LowCpu>),
     /// Show what allocated or took time, from a recorded trace or profile
     #[command(
         after_help = "Examples:\n  mallow report --metric leaked\n  mallow report app.4242.mallow --tree --filter 'module:libapp'"
     )]
-    Report(LowReport),
+    Report(Later<LowReport>),
     /// Show what changed between two profiles
     #[command(
         after_help = "Examples:\n  mallow diff before.mallow after.mallow --metric bytes\n  mallow diff before.mallow after.mallow --fail-on 'allocations>+1%'\n\n\
                             Differences are after minus before: an increase has a plus."
     )]
-    Diff(LowDiff),
+    Diff(Later<LowDiff>),
     /// Draw what allocated as a flame graph, or what changed between two profiles
     #[command(
         after_help = "Examples:\n  mallow flamegraph app.4242.mallow > app.svg\n  mallow flamegraph before.mallow after.mallow -o change.svg\n\n\
                             The drawing is an SVG file; open it in a browser to zoom and search."
     )]
-    Flamegraph(LowFlamegraph),
+    Flamegraph(Later<LowFlamegraph>),
     #[cfg(feature = "open")]
     /// Show a profile in the browser: in the Firefox Profiler, speedscope or Perfetto
     #[command(
         after_help = "Examples:\n  mallow open app.4242.mallow\n  mallow open app.4242.cpu.pb.gz --in perfetto --no-browser\n\n\
                             The page fetches the profile from this machine; mallow itself asks no other one."
     )]
-    Open(LowOpen),
+    Open(Later<LowOpen>),
     /// Make a trace of another tool's profile, or explain an allocator's statistics
     #[command(
         after_help = "Examples:\n  mallow import heaptrack.app.4242.zst\n  mallow import massif.out.4242 -o app.mallow\n\n\
                             Every command that takes a trace takes another tool's profile too."
     )]
-    Import(LowImport),
+    Import(Later<LowImport>),
     /// Write a profile as another tool's file
     #[command(
         after_help = "Examples:\n  mallow export app.4242.mallow --format pprof -o app.pb.gz\n  mallow export --format folded --metric peak | sort"
     )]
-    Export(LowExport),
+    Export(Later<LowExport>),
     /// Fill in names that a trace lacks, from debug files that are there now
     #[command(
         after_help = "Examples:\n  mallow symbolize app.4242.mallow --debug-path ./debug\n  mallow symbolize app.4242.mallow --sysroot /mnt/device -o named.mallow"
     )]
-    Symbolize(LowSymbolize),
+    Symbolize(Later<LowSymbolize>),
     /// Run a project's allocation tests and compare them with their baselines
     #[command(
         after_help = "Examples:\n  mallow check tests/allocations --only 'test_http*'\n  mallow check tests/allocations --update\n\n\
                             The result goes to stdout, with -o to the file; progress goes to stderr."
     )]
-    Check(LowCheck),
+    Check(Later<LowCheck>),
     #[cfg(feature = "soak")]
     /// Load-test a server and check it for leaks
     #[command(
@@ -253,13 +255,13 @@ pub(crate) enum LowCommand {
                             The verdict goes to stdout; progress goes to stderr. Exit code 1 means a leak, 3 that \
                             it is undecided."
     )]
-    Soak(Box<LowSoak>),
+    Soak(Later<Box<LowSoak>>),
     /// Benchmark commands: which is faster, how certain that is, and why
     #[command(
         after_help = "Examples:\n  mallow bench './app-before data.csv' './app-after data.csv'\n  mallow bench --explain --fail-on 'wall>+3%' './app-before' './app-after'\n\n\
                             The result goes to stdout; progress goes to stderr. A command line of hyperfine works as it is."
     )]
-    Bench(Box<LowBench>),
+    Bench(Later<Box<LowBench>>),
     /// Show the objects of a managed heap and what retains them, from a snapshot
     #[command(
         after_help = "Examples:\n  mallow heap dump.json --class Session\n  mallow heap dump.hprof --format svg -o held.svg"
@@ -269,23 +271,23 @@ pub(crate) enum LowCommand {
     #[command(
         after_help = "Examples:\n  mallow gc-log gc_trace.log --svg gc_trace.svg\n  mallow gc-log gc_trace.log --requests served --json"
     )]
-    GcLog(LowGcLog),
+    GcLog(Later<LowGcLog>),
     /// Show the version with its commit, its target, and the versions of formats and counting rules
     #[command(after_help = "Examples:\n  mallow version\n  mallow version --json")]
-    Version(LowVersion),
+    Version(Later<LowVersion>),
     /// Show the defaults of flags, and the file or variable that sets each
     #[command(after_help = "Examples:\n  mallow config\n  mallow config --format json")]
-    Config(LowConfig),
+    Config(Later<LowConfig>),
     /// Print a shell's completion script
     #[command(
         hide = true,
         after_help = "Examples:\n  mallow completions bash > mallow.bash\n  mallow completions zsh > _mallow"
     )]
-    Completions(LowCompletions),
+    Completions(Later<LowCompletions>),
     /// Write a man page for each command
     #[command(
         hide = true,
         after_help = "Examples:\n  mallow man-pages /usr/local/share/man/man1\n  mallow man-pages ."
     )]
-    ManPages(LowManPages),
+    ManPages(Later<LowManPages>),
 }

@@ -3,9 +3,9 @@
 use crate::report::ReportCommand;
 
 use crate::args::{
-    AnyMeasure, DrawnAs, LowArgs, LowCommand, LowCompletions, LowConfig, LowCpu, LowExport, LowExpression,
-    LowFlamegraph, LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat, LowSymbolize, LowVersion,
-    TextOrJson,
+    AnyMeasure, DrawnAs, Later, LowArgs, LowCommand, LowCompletions, LowConfig, LowCpu, LowExport,
+    LowExpression, LowFlamegraph, LowGcLog, LowHeap, LowImport, LowManPages, LowRecord, LowStat,
+    LowSymbolize, LowVersion, TextOrJson,
 };
 #[cfg(feature = "open")]
 use crate::args::{LowOpen, Viewer};
@@ -123,27 +123,27 @@ pub(crate) struct Export {
 impl From<LowArgs> for Request {
     fn from(args: LowArgs) -> Self {
         match args.command {
-            LowCommand::Record(low) => Request::Record(low.into()),
-            LowCommand::Stat(low) => Request::Stat(low.into()),
-            LowCommand::Cpu(low) => Request::Cpu(low),
-            LowCommand::Report(low) => Request::Report(Box::new(low.into())),
-            LowCommand::Diff(low) => Request::Diff(low.into()),
-            LowCommand::Flamegraph(low) => Request::Flamegraph(low.into()),
-            LowCommand::Import(low) => Request::Import(low),
-            LowCommand::Export(low) => Request::Export(low.into()),
-            LowCommand::Check(low) => Request::Check(low.into()),
+            LowCommand::Record(Later(low)) => Request::Record(low.into()),
+            LowCommand::Stat(Later(low)) => Request::Stat(low.into()),
+            LowCommand::Cpu(Later(low)) => Request::Cpu(low),
+            LowCommand::Report(Later(low)) => Request::Report(Box::new(low.into())),
+            LowCommand::Diff(Later(low)) => Request::Diff(low.into()),
+            LowCommand::Flamegraph(Later(low)) => Request::Flamegraph(low.into()),
+            LowCommand::Import(Later(low)) => Request::Import(low),
+            LowCommand::Export(Later(low)) => Request::Export(low.into()),
+            LowCommand::Check(Later(low)) => Request::Check(low.into()),
             #[cfg(feature = "soak")]
-            LowCommand::Soak(low) => Request::Soak(low),
-            LowCommand::Bench(low) => Request::Bench(low),
-            LowCommand::GcLog(low) => Request::GcLog(low),
+            LowCommand::Soak(Later(low)) => Request::Soak(low),
+            LowCommand::Bench(Later(low)) => Request::Bench(low),
+            LowCommand::GcLog(Later(low)) => Request::GcLog(low),
             LowCommand::Heap(low) => Request::Heap(low),
             #[cfg(feature = "open")]
-            LowCommand::Open(low) => Request::Open(Box::new(low.into())),
-            LowCommand::Symbolize(low) => Request::Symbolize(low),
-            LowCommand::Version(low) => Request::Version(low),
-            LowCommand::Config(low) => Request::Config(low),
-            LowCommand::Completions(low) => Request::Completions(low),
-            LowCommand::ManPages(low) => Request::ManPages(low),
+            LowCommand::Open(Later(low)) => Request::Open(Box::new(low.into())),
+            LowCommand::Symbolize(Later(low)) => Request::Symbolize(low),
+            LowCommand::Version(Later(low)) => Request::Version(low),
+            LowCommand::Config(Later(low)) => Request::Config(low),
+            LowCommand::Completions(Later(low)) => Request::Completions(low),
+            LowCommand::ManPages(Later(low)) => Request::ManPages(low),
         }
     }
 }

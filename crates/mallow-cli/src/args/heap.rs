@@ -2,6 +2,7 @@
 
 use super::choice::one_of;
 use super::form::{Form, LowForm, TextOrJson};
+use super::later::Later;
 use super::quantity::{size, time_at_least};
 use clap::{Args, Subcommand, ValueEnum};
 use mallow_view::heap::{HeapLimit, LimitKind, Order};
@@ -114,29 +115,29 @@ pub(crate) enum LowHeapCommand {
     #[command(
         after_help = "Examples:\n  mallow heap diff before.json after.json\n  mallow heap diff before.json after.json later.json --holders"
     )]
-    Diff(LowHeapDiff),
+    Diff(Later<LowHeapDiff>),
     /// Show which classes grow over a series of snapshots
     #[command(
         after_help = "Examples:\n  mallow heap growth 1.json 2.json 3.json 4.json\n  mallow heap growth 1.json 2.json --top 3"
     )]
-    Growth(LowHeapGrowth),
+    Growth(Later<LowHeapGrowth>),
     /// Show where a process's memory is: managed objects, native blocks, the allocator, stacks, files
     #[command(
         after_help = "Examples:\n  mallow heap explain dump.json --pid 4242 --malloc-info info.xml\n  mallow heap explain dump.json --rss 512MiB --json"
     )]
-    Explain(LowHeapExplain),
+    Explain(Later<LowHeapExplain>),
     /// Capture a snapshot of a process, or start a command so that it can be captured
     #[command(
         after_help = "Examples:\n  mallow heap capture -- bundle exec puma\n  mallow heap capture 4242 -o before.json\n\n\
                             Ruby and Python go on while it is written; Node and a JVM stand still. A snapshot holds secrets: its \
                             file is its owner's alone, and never written over another."
     )]
-    Capture(LowHeapCapture),
+    Capture(Later<LowHeapCapture>),
     /// Compare a snapshot with limits; exit code 1 if one is exceeded
     #[command(
         after_help = "Examples:\n  mallow heap check dump.json --max-class Session=100\n  mallow heap check dump.json --max-retained Cache=10MiB --json"
     )]
-    Check(LowHeapCheck),
+    Check(Later<LowHeapCheck>),
 }
 
 /// `mallow heap diff`.

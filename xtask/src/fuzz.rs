@@ -247,8 +247,9 @@ fn fuzz(
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u32);
     fuzzer.arg(format!("-seed={}", now.max(1)));
     fuzzer.args(["-timeout=10", "-rss_limit_mb=1024", "-print_final_stats=1", "-print_funcs=0"]);
-    // Weighing inputs by how rare what they reach is took half of the reader's time, and as many new inputs were found without.
-    fuzzer.arg("-entropic=0");
+    // Weighing inputs by how rare what they reach is took half of the reader's time, and replacing inputs by smaller ones an eighth to a fourth;
+    // without both, more was reached in the same seconds.
+    fuzzer.args(["-entropic=0", "-reduce_inputs=0"]);
     fuzzer.args([&found, &seeds]).stdin(Stdio::null());
     let line = run::as_typed(&fuzzer);
     let output = fuzzer.output().map_err(|error| format!("`{line}` could not be started: {error}."))?;

@@ -44,14 +44,17 @@ impl<V: Blocks> Checked<V> {
         process: &ProcessParts,
         until: Option<u64>,
     ) -> Result<Option<u64>, TraceError> {
-        let mut decoder = EventDecoder::new();
+        // With the first events: its tables are 800 KB, and most processes of many have none.
+        let mut decoder = None;
         for &offset in process.events.iter().take_while(|&&offset| until.is_none_or(|until| offset < until)) {
             scan.go_to(offset)?;
             let payload = match scan.next()? {
                 Found::Chunk(place) if place.header.kind == ChunkKind::EVENTS => scan.payload(&place.header),
                 _ => None,
             };
-            let decoded = payload.is_some_and(|payload| decoder.decode(payload, self).is_ok());
+            let decoded = payload.is_some_and(|payload| {
+                decoder.get_or_insert_with(EventDecoder::new).decode(payload, self).is_ok()
+            });
             if !decoded || self.broken {
                 return Ok(Some(offset));
             }

@@ -84,6 +84,8 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         &shown,
         style,
     )));
+    // The process ends now: giving back the memory of 100,000 stacks piece by piece takes 3 ms.
+    std::mem::forget(profile);
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
 }
 

@@ -12,7 +12,6 @@ mod site;
 mod slab;
 
 use crate::{Request, RequestTotals, SiteTotals, StackId, Totals};
-use rustc_hash::FxHashMap;
 use site::Sites;
 use slab::{NO_BLOCK, Slab};
 
@@ -54,8 +53,8 @@ pub struct Aggregator {
     /// Goes up with each new peak; see [`site`].
     peak_serial: u64,
     frees_unmatched: u64,
-    /// None where the events do not tell.
-    requests: Option<FxHashMap<StackId, RequestTotals>>,
+    /// Of those sites that have made more than plain requests ([`Sites::request_of`]); none where the events do not tell.
+    requests: Option<Vec<RequestTotals>>,
 }
 
 /// The result of an aggregator.
@@ -71,7 +70,7 @@ pub struct Summary {
     pub sites: Vec<SiteSummary>,
     /// By [`ThreadIndex`].
     pub threads: Vec<ThreadSummary>,
-    /// How blocks were requested, of each stack that has made more than plain requests, in the order of stack ids; none where the events do not tell.
+    /// How blocks were requested, of each stack that has made more than plain requests, in the order of `sites`; none where the events do not tell.
     pub requests: Option<Vec<(StackId, RequestTotals)>>,
 }
 
@@ -141,7 +140,7 @@ impl Aggregator {
     /// The same, whose events say how blocks are requested: see [`Aggregator::requested`].
     #[must_use]
     pub fn told_requests(mut self) -> Aggregator {
-        self.requests = Some(FxHashMap::default());
+        self.requests = Some(Vec::new());
         self
     }
 
@@ -168,7 +167,12 @@ impl Aggregator {
     #[inline]
     pub fn requested(&mut self, stack: StackId, request: Request, size: u64) {
         if let Some(requests) = &mut self.requests {
-            requests.entry(stack).or_default().count(request, size);
+            let site = self.sites.index_of(stack);
+            let at = self.sites.request_of(site, requests.len());
+            if at == requests.len() {
+                requests.push(RequestTotals::default());
+            }
+            requests[at].count(request, size);
         }
     }
 
@@ -284,7 +288,8 @@ impl Aggregator {
 
     /// About how many bytes stay of it at the end, when blocks are no longer of interest.
     pub fn kept_bytes(&self) -> u64 {
-        const REQUEST_BYTES: usize = 2 * size_of::<(StackId, RequestTotals)>();
+        // Itself, and what is made of it.
+        const REQUEST_BYTES: usize = size_of::<RequestTotals>() + size_of::<(StackId, RequestTotals)>();
         let requests = self.requests.as_ref().map_or(0, |requests| requests.len() * REQUEST_BYTES);
         self.sites.held_bytes() + (self.threads.len() * size_of::<ThreadState>() + requests) as u64
     }
@@ -310,11 +315,7 @@ impl Aggregator {
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
     pub fn finish(mut self, end_us: u64) -> Summary {
-        let requests = self.requests.take().map(|requests| {
-            let mut requests: Vec<_> = requests.into_iter().collect();
-            requests.sort_unstable_by_key(|(stack, _)| *stack);
-            requests
-        });
+        let requests = self.requests.take().map(|requests| self.sites.requests(&requests).collect());
         Summary {
             totals: self.totals(),
             peak_us: self.peak_us,

@@ -45,7 +45,7 @@ pub use model::{
     TimeUnit,
 };
 pub use region::{RegionMetrics, RegionTotals, Regions};
-pub use requests::{Request, RequestTotals, Requested, Requests};
+pub use requests::{Request, RequestTotals, Requested, Requests, SiteRequests};
 pub use suppressions::{
     KNOWN_LEAKS, LibraryLeak, SuppressedSite, Suppression, SuppressionError, known_leaks, suppress_leaks,
 };

@@ -212,11 +212,9 @@ impl Profile {
         requests: Option<&[(StackId, RequestTotals)]>,
     ) {
         let Some(requests) = requests else { return };
-        self.requests.know(process);
-        for (stack, totals) in requests {
-            let stack = (*stack != Aggregator::NO_STACK).then(|| StackId(base.wrapping_add(stack.0)));
-            self.requests.add(process, stack, *totals);
-        }
+        let site =
+            |stack: StackId| (stack != Aggregator::NO_STACK).then(|| StackId(base.wrapping_add(stack.0)));
+        self.requests.add(process, requests.iter().map(|(stack, totals)| (site(*stack), *totals)));
     }
 
     /// Returns whether the requests of all sites are known.

@@ -4,7 +4,7 @@
 
 use mallow_base::add_fields;
 use mallow_stacks::{ProcessIndex, StackId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What a caller wanted of a block beside its size. A reallocation is none of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -33,13 +33,14 @@ pub struct RequestTotals {
     pub aligned: Requested,
 }
 
+/// A site of a process, by its stack, and its requests.
+pub type SiteRequests = (Option<StackId>, RequestTotals);
+
 /// The requests of all sites that are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// Processes whose source tells requests apart.
-    known: BTreeSet<ProcessIndex>,
-    /// Sites without an entry have made plain requests alone.
-    sites: BTreeMap<(ProcessIndex, Option<StackId>), RequestTotals>,
+    /// Those of the processes whose source tells requests apart, sorted by stack. Sites without an entry have made plain requests alone.
+    known: BTreeMap<ProcessIndex, Vec<SiteRequests>>,
 }
 
 impl Requested {
@@ -76,14 +77,19 @@ impl RequestTotals {
 }
 
 impl Requests {
-    /// The requests of a process are known from here on.
-    pub fn know(&mut self, process: ProcessIndex) {
-        self.known.insert(process);
-    }
-
-    /// Adds requests of a site.
-    pub fn add(&mut self, process: ProcessIndex, stack: Option<StackId>, totals: RequestTotals) {
-        self.sites.entry((process, stack)).or_default().add(&totals);
+    /// Adds requests of a process's sites, which are known from here on.
+    pub fn add(&mut self, process: ProcessIndex, sites: impl Iterator<Item = SiteRequests>) {
+        let known = self.known.entry(process).or_default();
+        known.extend(sites);
+        // Most are in order: a stack gets its number when it is first met.
+        known.sort_by_key(|(stack, _)| *stack);
+        known.dedup_by(|(stack, totals), (before, sum)| {
+            let is_same = stack == before;
+            if is_same {
+                sum.add(totals);
+            }
+            is_same
+        });
     }
 
     /// Forgets all: what is left of the sites is not what was counted.
@@ -98,30 +104,26 @@ impl Requests {
 
     /// Returns whether a process's source tells requests apart.
     pub fn knows(&self, process: ProcessIndex) -> bool {
-        self.known.contains(&process)
+        self.known.contains_key(&process)
     }
 
     /// Returns the requests of a site; none if its process's are not known.
     pub fn of(&self, process: ProcessIndex, stack: Option<StackId>) -> Option<RequestTotals> {
-        let known = self.knows(process);
-        known.then(|| self.sites.get(&(process, stack)).copied().unwrap_or_default())
+        let sites = self.known.get(&process)?;
+        let at = sites.binary_search_by_key(&stack, |(stack, _)| *stack);
+        Some(at.map_or_else(|_| RequestTotals::default(), |at| sites[at].1))
     }
 
-    /// Returns the sites of a process that have made more than plain requests.
-    pub fn sites(&self, process: ProcessIndex) -> impl Iterator<Item = (Option<StackId>, &RequestTotals)> {
-        // In the order of keys no stack comes before every stack.
-        let own = self.sites.range((process, None)..=(process, Some(StackId(u32::MAX))));
-        own.map(|((_, stack), totals)| (*stack, totals))
+    /// Returns the sites of a process that have made more than plain requests, sorted by stack, the one without a stack first.
+    pub fn sites(&self, process: ProcessIndex) -> &[SiteRequests] {
+        self.known.get(&process).map_or(&[], Vec::as_slice)
     }
 
     /// Gives processes new numbers, and drops those without one.
     pub(crate) fn renumber(&mut self, numbers: &[Option<ProcessIndex>]) {
         let number = |process: ProcessIndex| numbers.get(process.0 as usize).copied().flatten();
-        let sites = std::mem::take(&mut self.sites).into_iter();
-        self.sites = sites
-            .filter_map(|((process, stack), totals)| Some(((number(process)?, stack), totals)))
-            .collect();
-        self.known = std::mem::take(&mut self.known).into_iter().filter_map(number).collect();
+        let known = std::mem::take(&mut self.known).into_iter();
+        self.known = known.filter_map(|(process, sites)| Some((number(process)?, sites))).collect();
     }
 }
 
@@ -142,22 +144,25 @@ mod tests {
     fn a_site_without_an_entry_has_plain_requests_and_a_process_that_does_not_tell_has_none() {
         let mut requests = Requests::default();
         let (told, unknown) = (ProcessIndex(1), ProcessIndex(0));
-        requests.know(told);
         let mut totals = RequestTotals::default();
         totals.count(Request::Zeroed, 100);
         totals.count(Request::Aligned, 7);
         totals.count(Request::Zeroed, 1);
-        requests.add(told, Some(StackId(4)), totals);
+        requests.add(told, [(Some(StackId(4)), totals)].into_iter());
         let found = requests.of(told, Some(StackId(4))).unwrap();
         assert_eq!(found.of(Request::Zeroed), Requested { allocations: 2, bytes: 101 });
         assert_eq!(found.of(Request::Aligned), Requested { allocations: 1, bytes: 7 });
         assert_eq!(requests.of(told, None), Some(RequestTotals::default()));
         assert_eq!(requests.of(unknown, None), None);
-        for (process, stack) in [(0, None), (1, None), (1, Some(StackId(u32::MAX))), (2, Some(StackId(0)))] {
-            requests.add(ProcessIndex(process), stack, RequestTotals::default());
-        }
-        let own: Vec<_> = requests.sites(told).map(|(stack, _)| stack.map(|stack| stack.0)).collect();
-        assert_eq!(own, [None, Some(4), Some(u32::MAX)]);
+        let none = RequestTotals::default();
+        let others = [(Some(StackId(u32::MAX)), none), (Some(StackId(4)), none), (None, none)];
+        requests.add(told, others.into_iter());
+        assert_eq!(
+            requests.sites(told),
+            &[(None, none), (Some(StackId(4)), totals), (Some(StackId(u32::MAX)), none)]
+        );
+        assert_eq!([requests.knows(told), requests.knows(unknown)], [true, false]);
+        assert!(requests.sites(unknown).is_empty());
         requests.renumber(&[None, Some(ProcessIndex(0))]);
         assert_eq!(requests.of(ProcessIndex(0), Some(StackId(4))), Some(totals));
         assert_eq!(requests.of(told, None), None);

@@ -162,8 +162,8 @@ fn summary_of(profile: &Profile, index: u32, process: &Process, used: &UsedStack
             Some(id) => used.numbers.get(&id).copied().map(StackId),
             None => Some(Aggregator::NO_STACK),
         };
-        let told = profile.requests.sites(ProcessIndex(index));
-        told.filter_map(|(site, totals)| Some((of(site)?, *totals))).collect()
+        let told = profile.requests.sites(ProcessIndex(index)).iter();
+        told.filter_map(|(site, totals)| Some((of(*site)?, *totals))).collect()
     });
     Summary {
         totals: process.totals,

@@ -60,7 +60,7 @@ struct Groups<'a, W> {
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
     looks: Appearances<'a>,
-    /// For each stack node whether a frame with a line is at it or outwards of it; computed on demand.
+    /// For each group whether some stack of it has a frame with a line; computed on demand.
     lined: Option<Vec<bool>>,
 }
 
@@ -198,12 +198,16 @@ impl<'a, W: Weights> Groups<'a, W> {
 
     /// Returns whether some stack of a group has a frame with a line.
     fn has_lines(&mut self, group: usize) -> bool {
-        let stacks = self.stacks;
-        let lined = self.lined.get_or_insert_with(|| lined(stacks));
-        let mut sites = self.sites.iter().zip(&self.of_sites);
-        sites.any(|(site, of)| {
-            *of as usize == group && site.stack.is_some_and(|stack| lined[stack.0 as usize])
-        })
+        let (stacks, sites, of_sites) = (self.stacks, self.sites, &self.of_sites);
+        let groups = self.groups.len();
+        let lined = self.lined.get_or_insert_with(|| {
+            let (of_stacks, mut of_groups) = (lined(stacks), vec![false; groups]);
+            for (site, group) in sites.iter().zip(of_sites) {
+                of_groups[*group as usize] |= site.stack.is_some_and(|stack| of_stacks[stack.0 as usize]);
+            }
+            of_groups
+        });
+        lined[group]
     }
 
     /// Returns the first row of a group by a measure.
@@ -231,6 +235,7 @@ fn has_line(frame: &Frame) -> bool {
     frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }
 
+/// Returns for each stack node whether a frame with a line is at it or outwards of it.
 fn lined(stacks: &Stacks) -> Vec<bool> {
     let locations: Vec<bool> =
         stacks.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();

@@ -4,7 +4,7 @@
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
 use super::{LiveSite, SiteSummary};
-use crate::{SiteTotals, StackId};
+use crate::{RequestTotals, SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
 
@@ -30,6 +30,8 @@ pub(super) struct SiteMetrics {
     pub(super) reallocations: u64,
     pub(super) failed: u64,
     stack: u32,
+    /// Its place among those with requests and 1 more; 0 if it made plain ones alone.
+    request: u32,
     /// Live blocks when `live_bytes_max` was reached.
     live_blocks_at_max: u32,
 }
@@ -161,6 +163,27 @@ impl Sites {
     #[inline]
     pub(super) fn at(&mut self, index: u32) -> &mut SiteMetrics {
         &mut self.metrics[index as usize]
+    }
+
+    /// Returns the place of a site's requests, which is `next` from now on if it had none.
+    #[inline]
+    pub(super) fn request_of(&mut self, index: u32, next: usize) -> usize {
+        let request = &mut self.metrics[index as usize].request;
+        if *request == 0 {
+            *request = next as u32 + 1;
+        }
+        *request as usize - 1
+    }
+
+    /// Returns the requests of each site that has some, in the order of first calls.
+    pub(super) fn requests(
+        &self,
+        requests: &[RequestTotals],
+    ) -> impl Iterator<Item = (StackId, RequestTotals)> {
+        let of = |site: &SiteMetrics| {
+            Some((StackId(site.stack), *requests.get((site.request as usize).checked_sub(1)?)?))
+        };
+        self.metrics.iter().filter_map(of)
     }
 
     #[cold]

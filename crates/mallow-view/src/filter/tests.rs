@@ -31,10 +31,8 @@ fn wanted(text: &str) -> String {
     let of = |allocations| Requested { allocations, bytes: 8 };
     let [calloc, aligned, both] = [(1, 0), (0, 1), (1, 1)]
         .map(|(zeroed, aligned)| RequestTotals { zeroed: of(zeroed), aligned: of(aligned) });
-    made.requests.know(ProcessIndex(0));
-    for (stack, totals) in [(0, calloc), (1, both), (3, aligned)] {
-        made.requests.add(ProcessIndex(0), stacks[stack], totals);
-    }
+    let requests = [(0, calloc), (1, both), (3, aligned)].map(|(stack, totals)| (stacks[stack], totals));
+    made.requests.add(ProcessIndex(0), requests.into_iter());
     let expression: Expression = text.parse().unwrap_or_else(|error| panic!("{error}"));
     let processes = [ProcessName { pid: 42, command: "/usr/bin/app --rows 3" }];
     let matching = Matching::of(&expression, &made.stacks, processes).with_requests(&made.requests);

@@ -1,7 +1,8 @@
 //! The aggregator against a naive twin that keeps every event and works each figure out from the whole list.
 
 use mallow_profile::{
-    Aggregator, BlockId, ReallocAttribution, SiteTotals, StackId, Summary, ThreadIndex, Totals,
+    Aggregator, BlockId, ReallocAttribution, Request, RequestTotals, SiteTotals, StackId, Summary,
+    ThreadIndex, Totals,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -251,6 +252,29 @@ proptest! {
             prop_assert_eq!(thread.bytes, blocks.map(|block| block.size).sum::<u64>());
         }
         prop_assert_eq!(threads.iter().map(|thread| thread.allocations).sum::<u64>(), totals.allocations);
+    }
+
+    #[test]
+    fn requests_are_those_of_their_stacks_in_the_order_of_sites(
+        steps in vec((0..6u32, 0..1000u64, 0..3u8, any::<bool>()), 0..60),
+    ) {
+        let mut aggregator = Aggregator::new().told_requests();
+        let mut expected: BTreeMap<StackId, RequestTotals> = BTreeMap::new();
+        for (stack, size, wanted, is_before) in steps {
+            let stack = StackId(if stack == 5 { Aggregator::NO_STACK.0 } else { stack });
+            let wanted = [None, Some(Request::Zeroed), Some(Request::Aligned)][usize::from(wanted)];
+            let say = |aggregator: &mut Aggregator, is_now| {
+                wanted.filter(|_| is_now).into_iter().for_each(|wanted| aggregator.requested(stack, wanted, size));
+            };
+            say(&mut aggregator, is_before);
+            aggregator.alloc(ThreadIndex(0), stack, size, 0);
+            say(&mut aggregator, !is_before);
+            wanted.into_iter().for_each(|wanted| expected.entry(stack).or_default().count(wanted, size));
+        }
+        let Summary { sites, requests, .. } = aggregator.finish(0);
+        let told = |stack: StackId| Some((stack, *expected.get(&stack)?));
+        prop_assert_eq!(requests, Some(sites.iter().filter_map(|site| told(site.stack)).collect::<Vec<_>>()));
+        prop_assert!(expected.keys().all(|stack| sites.iter().any(|site| site.stack == *stack)));
     }
 
     #[test]

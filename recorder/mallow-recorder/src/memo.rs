@@ -25,6 +25,8 @@
 //! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that
 //! interrupted a call of ours.
 
+mod plain;
+
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::found::FoundStacks;
@@ -43,6 +45,7 @@ use crate::walk::{
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::is_script_key;
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, stack_hash};
+use plain::Until;
 
 /// An interpreted frame of Java has three, and its caller's rbp.
 const EXTRAS_MAX: usize = 4 * FRAMES_MAX;
@@ -139,6 +142,8 @@ struct Walked {
     join_bp: usize,
     /// The stack around the outermost new frame if no kept frame was reached.
     root: Stack,
+    /// Nothing but words of the stack has to be kept of the new frames, and their keys follow from their addresses.
+    is_plain: bool,
 }
 
 impl Memo {
@@ -294,8 +299,12 @@ impl Memo {
     unsafe fn walk(&mut self, mut frame: Frame, cx: &UnwindContext) -> Walked {
         let (mut join, mut new_count, mut extra_count) = (self.frame_count, 0, 0);
         let mut end = cx.end_of_stack(&frame);
-        let (mut root, mut frames_max) = (EMPTY, FRAMES_MAX);
+        let (mut root, mut frames_max, mut is_special) = (EMPTY, FRAMES_MAX, false);
         loop {
+            let kept = if join > 0 { at(&self.words, join - 1).address } else { usize::MAX };
+            let until = Until { kept, end, frames: frames_max };
+            // SAFETY: by contract; each frame is the caller of the one before.
+            new_count = unsafe { self.follow_plain(&mut frame, new_count, until, extra_count as u32) };
             while join > 0 && at(&self.words, join - 1).address < frame.slot {
                 join -= 1;
             }
@@ -315,6 +324,7 @@ impl Memo {
                 break;
             }
             let (rule, key) = rule_and_key(&frame);
+            is_special |= frame.exact;
             let new = at_mut(&mut self.new_frames, new_count);
             *new = NewFrame {
                 slot: frame.slot,
@@ -345,6 +355,7 @@ impl Memo {
                 let outcome = unsafe {
                     match java_step(&mut frame, rule, cx, &mut new.bp_slot, &mut read) {
                         Some(left) => {
+                            is_special = true;
                             (new.key, new.fp_use) = (left.key, left.fp_use);
                             left.outcome
                         }
@@ -367,19 +378,31 @@ impl Memo {
             join = 0;
             break;
         }
-        Walked { new_count, join, join_bp: frame.bp, root }
+        let is_plain = extra_count == 0 && !is_special;
+        Walked { new_count, join, join_bp: frame.bp, root, is_plain }
     }
 
     /// Adds the new frames, outermost first, to the kept ones, and returns the innermost node.
     #[inline(always)]
     fn commit(&mut self, walked: &Walked, cx: &UnwindContext) -> u32 {
-        let mut count = walked.join;
-        if count == 0 {
+        if walked.join == 0 {
             self.root = walked.root;
         }
-        let outer = (count > 0).then(|| *at(&self.states, count - 1));
         let (key, whole) = self.hash_new_frames(walked);
         let found = self.found_or_fetched(whole);
+        let complete = self.keep_plain(walked, cx) || self.keep_any(walked, cx);
+        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole));
+        if complete {
+            at_mut(&mut self.states, self.frame_count - 1).node = node;
+        }
+        node
+    }
+
+    /// Adds the new frames, outermost first, to the kept ones, up to the first of which something cannot be kept. Returns whether there was none.
+    #[inline(never)]
+    fn keep_any(&mut self, walked: &Walked, cx: &UnwindContext) -> bool {
+        let mut count = walked.join;
+        let outer = (count > 0).then(|| *at(&self.states, count - 1));
         let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
         let mut extra = outer.map_or(0, |outer| outer.extras_end());
         // Whether the caller of the current frame needs its rbp, and which one. The outer part of a truncated stack
@@ -390,11 +413,7 @@ impl Memo {
         for i in (0..walked.new_count).rev() {
             let new = *at(&self.new_frames, i);
             hash = stack_hash(new.key, hash);
-            let bp_matters = match new.fp_use {
-                FpUse::Required => true,
-                FpUse::Preserved => outer_bp_matters,
-                FpUse::Restored => false,
-            };
+            let bp_matters = new.fp_use.bp_matters(outer_bp_matters);
             // Words outside the thread's own stack (a fiber's, seen by a signal handler) must not be read again.
             complete &= count < FRAMES_MAX && cx.stack.holds(new.slot);
             if complete && new.bp_slot != 0 && outer_bp_matters {
@@ -423,11 +442,7 @@ impl Memo {
             (outer_bp_matters, outer_bp) = (bp_matters, new.bp);
         }
         self.frame_count = count;
-        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole));
-        if complete {
-            at_mut(&mut self.states, count - 1).node = node;
-        }
-        node
+        complete
     }
 
     /// The key of a walk's innermost frame and the hash of its whole stack.

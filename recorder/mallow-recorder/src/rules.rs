@@ -54,15 +54,23 @@ pub enum RuleKind {
     Wide = 6,
 }
 
-/// How unwinding a frame uses rbp.
+/// How unwinding a frame uses rbp: the bits of a plain rule that say it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FpUse {
-    /// Its value decides where the caller's frame is.
-    Required,
+pub struct FpUse(u8);
+
+impl FpUse {
     /// It is not read, and the caller's frame has the same value.
-    Preserved,
+    pub const PRESERVED: FpUse = FpUse(0);
+    /// Its value decides where the caller's frame is.
+    pub const REQUIRED: FpUse = FpUse(BASE_IS_BP as u8);
     /// It is not read; the caller's value is restored from the stack.
-    Restored,
+    pub const RESTORED: FpUse = FpUse(SAVES_BP as u8);
+
+    /// Returns whether a frame's rbp matters, whose caller's does or not.
+    #[inline(always)]
+    pub fn bp_matters(self, of_caller: bool) -> bool {
+        self.0 & FpUse::REQUIRED.0 != 0 || self == FpUse::PRESERVED && of_caller
+    }
 }
 
 /// A kind with its offsets, as the tables have it.
@@ -136,15 +144,11 @@ impl Rule {
     /// Returns how unwinding uses rbp.
     #[inline(always)]
     pub fn fp_use(self) -> FpUse {
-        let plain = if self.saves_bp() { FpUse::Restored } else { FpUse::Preserved };
-        match self.is_plain() {
-            true if self.0 & BASE_IS_BP != 0 => FpUse::Required,
-            true => plain,
-            false => match self.kind() {
-                RuleKind::Root => FpUse::Preserved,
-                RuleKind::Signal => FpUse::Restored,
-                _ => FpUse::Required,
-            },
+        match self.kind() {
+            _ if self.is_plain() => FpUse((self.0 & (BASE_IS_BP | SAVES_BP)) as u8),
+            RuleKind::Root => FpUse::PRESERVED,
+            RuleKind::Signal => FpUse::RESTORED,
+            _ => FpUse::REQUIRED,
         }
     }
 
@@ -192,13 +196,19 @@ fn pc_of(place: usize, tag: u64) -> usize {
 /// around it ([`unloads::since`]).
 #[inline(always)]
 pub fn rule_at(pc: usize, generation: u64) -> Rule {
+    cached(pc).unwrap_or_else(|| miss(pc, generation))
+}
+
+/// The rule for such a program counter, if it is in the cache.
+#[inline(always)]
+pub fn cached(pc: usize) -> Option<Rule> {
     for place in [place(pc), place(pc) ^ 1] {
         let entry = at(&CACHE, place).load(Ordering::Relaxed);
         if entry >> 32 == tag(pc) && entry as u32 != 0 {
-            return Rule(entry as u32);
+            return Some(Rule(entry as u32));
         }
     }
-    miss(pc, generation)
+    None
 }
 
 #[cold]

@@ -71,30 +71,33 @@ pub struct Check {
     pub value: usize,
 }
 
-/// Returns how many of the words, from the first on, are unchanged.
+/// Returns how many of the words, from the first on, are unchanged. Not inlined: the loop takes a fourth fewer instructions where it has all registers.
+///
+/// # Safety
+/// All addresses can be read.
+#[inline(never)]
+pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
+    let (groups, rest) = checks.as_chunks::<4>();
+    for (at, group) in groups.iter().enumerate() {
+        // SAFETY: by contract.
+        let same = unsafe { same(group) };
+        if same < group.len() {
+            return at * 4 + same;
+        }
+    }
+    // SAFETY: by contract.
+    groups.len() * 4 + unsafe { same(rest) }
+}
+
+/// Returns how many of a few words, from the first on, are unchanged.
 ///
 /// # Safety
 /// All addresses can be read.
 #[inline(always)]
-pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
-    let (groups, rest) = checks.as_chunks::<4>();
-    let mut done = 0;
-    for group in groups {
-        let mut differences = 0;
-        for check in group {
-            // SAFETY: by contract.
-            differences |= unsafe { (check.address as *const usize).read_volatile() } ^ check.value;
-        }
-        if differences != 0 {
-            break;
-        }
-        done += group.len();
-    }
+unsafe fn same(checks: &[Check]) -> usize {
     // SAFETY: by contract.
-    let same = |check: &Check| unsafe { (check.address as *const usize).read_volatile() } == check.value;
-    // Of a group that has changed, or of what makes no whole group.
-    let left = if let Some(group) = groups.get(done / 4) { &group[..] } else { rest };
-    done + left.iter().take_while(|check| same(check)).count()
+    let is_same = |check: &&Check| unsafe { (check.address as *const usize).read_volatile() } == check.value;
+    checks.iter().take_while(is_same).count()
 }
 
 /// The longest list of words that one step reads.
@@ -300,9 +303,9 @@ pub unsafe fn java_step(
         read(Check { address, value });
     }
     let (slot, fp_use) = match java.leave {
-        Leave::Sized(frame_bytes) => (frame.sp.wrapping_add(frame_bytes).wrapping_sub(8), FpUse::Restored),
-        Leave::Interpreted => (frame.bp.wrapping_add(8), FpUse::Required),
-        Leave::ByPointer => return left(FpUse::Required, by_frame_pointer(frame, cx, &mut read)),
+        Leave::Sized(frame_bytes) => (frame.sp.wrapping_add(frame_bytes).wrapping_sub(8), FpUse::RESTORED),
+        Leave::Interpreted => (frame.bp.wrapping_add(8), FpUse::REQUIRED),
+        Leave::ByPointer => return left(FpUse::REQUIRED, by_frame_pointer(frame, cx, &mut read)),
     };
     let saved = slot.wrapping_sub(8);
     let is_there = slot & 7 == 0 && slot >= frame.sp && can_read(slot) && can_read(saved);

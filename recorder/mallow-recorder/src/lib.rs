@@ -38,6 +38,7 @@
 //! | `near` | finds free address space near an object |
 //! | [`walk`] | one step of a stack walk, from a frame to its caller |
 //! | [`from_scratch`] | a whole stack walk without caches |
+//! | `plain` | frames that nearly all are, followed by a short loop |
 //! | [`path_cache`] | recent paths to a kept frame |
 //! | [`found`] | cache of the nodes of recently walked stacks |
 //! | [`memo`] | a stack walk that reuses the last stack |
@@ -90,6 +91,7 @@ pub mod objects;
 pub mod outside;
 pub mod patches;
 pub mod path_cache;
+mod plain;
 mod plan;
 pub mod process;
 pub mod real;

@@ -25,16 +25,15 @@
 //! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that
 //! interrupted a call of ours.
 
-mod plain;
-
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::found::FoundStacks;
 use crate::from_scratch::{FRAMES_MAX, FRAMES_OF_DEEPER, truncated};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache};
+use crate::plain::{self, NewFrame, Until};
 use crate::process;
-use crate::rules::FpUse;
+use crate::rules::Rule;
 use crate::script::hotspot;
 use crate::script::memo::ScriptMemo;
 use crate::sys;
@@ -45,7 +44,6 @@ use crate::walk::{
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::is_script_key;
 use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, stack_hash};
-use plain::Until;
 
 /// An interpreted frame of Java has three, and its caller's rbp.
 const EXTRAS_MAX: usize = 4 * FRAMES_MAX;
@@ -91,22 +89,6 @@ impl State {
     }
 }
 
-/// A new frame of the walk in progress.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct NewFrame {
-    slot: usize,
-    ra: usize,
-    /// Its key in the node table.
-    key: u64,
-    bp: usize,
-    /// Where the caller's rbp was read to leave this frame; 0 when it was not.
-    bp_slot: usize,
-    /// Behind the last extra word of this frame.
-    extras_end: u32,
-    fp_use: FpUse,
-}
-
 /// A thread's memo. Lives in memory of its own, zeroed at first.
 #[repr(C)]
 #[derive(Debug)]
@@ -142,7 +124,7 @@ struct Walked {
     join_bp: usize,
     /// The stack around the outermost new frame if no kept frame was reached.
     root: Stack,
-    /// Nothing but words of the stack has to be kept of the new frames, and their keys follow from their addresses.
+    /// Nothing but words of the stack was read for the new frames, and their keys follow from their return addresses.
     is_plain: bool,
 }
 
@@ -299,12 +281,13 @@ impl Memo {
     unsafe fn walk(&mut self, mut frame: Frame, cx: &UnwindContext) -> Walked {
         let (mut join, mut new_count, mut extra_count) = (self.frame_count, 0, 0);
         let mut end = cx.end_of_stack(&frame);
-        let (mut root, mut frames_max, mut is_special) = (EMPTY, FRAMES_MAX, false);
+        let (mut root, mut frames_max, mut has_exact) = (EMPTY, FRAMES_MAX, false);
         loop {
             let kept = if join > 0 { at(&self.words, join - 1).address } else { usize::MAX };
             let until = Until { kept, end, frames: frames_max };
             // SAFETY: by contract; each frame is the caller of the one before.
-            new_count = unsafe { self.follow_plain(&mut frame, new_count, until, extra_count as u32) };
+            new_count +=
+                unsafe { plain::follow(&mut self.new_frames, new_count, &mut frame, until, extra_count) };
             while join > 0 && at(&self.words, join - 1).address < frame.slot {
                 join -= 1;
             }
@@ -324,7 +307,6 @@ impl Memo {
                 break;
             }
             let (rule, key) = rule_and_key(&frame);
-            is_special |= frame.exact;
             let new = at_mut(&mut self.new_frames, new_count);
             *new = NewFrame {
                 slot: frame.slot,
@@ -346,26 +328,14 @@ impl Memo {
                     outcome => outcome,
                 }
             } else {
-                let extras = &mut self.new_extras;
-                let mut read = |word| {
-                    *at_mut(extras, extra_count) = word;
-                    extra_count += 1;
-                };
                 // SAFETY: as above.
-                let outcome = unsafe {
-                    match java_step(&mut frame, rule, cx, &mut new.bp_slot, &mut read) {
-                        Some(left) => {
-                            is_special = true;
-                            (new.key, new.fp_use) = (left.key, left.fp_use);
-                            left.outcome
-                        }
-                        None => unusual_step(&mut frame, rule, cx, read),
-                    }
-                };
-                new.extras_end = extra_count as u32;
+                let outcome =
+                    unsafe { self.leave_unusual(&mut frame, rule, cx, new_count - 1, &mut extra_count) };
                 end = cx.end_of_stack(&frame);
                 outcome
             };
+            // So have the keys of scripts' frames.
+            has_exact |= is_node_exact(at(&self.new_frames, new_count - 1).key);
             match outcome {
                 Outcome::Caller => continue,
                 // The zero that ended the walk is a word like any other.
@@ -378,8 +348,41 @@ impl Memo {
             join = 0;
             break;
         }
-        let is_plain = extra_count == 0 && !is_special;
+        let is_plain = extra_count == 0 && !has_exact;
         Walked { new_count, join, join_bp: frame.bp, root, is_plain }
+    }
+
+    /// Goes to the caller of a new frame whose rule is not plain, and notes the words that were read.
+    ///
+    /// # Safety
+    /// As [`unusual_step`].
+    #[cold]
+    #[inline(never)]
+    unsafe fn leave_unusual(
+        &mut self,
+        frame: &mut Frame,
+        rule: Rule,
+        cx: &UnwindContext,
+        index: usize,
+        extra_count: &mut usize,
+    ) -> Outcome {
+        let (new, extras) = (at_mut(&mut self.new_frames, index), &mut self.new_extras);
+        let mut read = |word| {
+            *at_mut(extras, *extra_count) = word;
+            *extra_count += 1;
+        };
+        // SAFETY: by contract.
+        let outcome = unsafe {
+            match java_step(frame, rule, cx, &mut new.bp_slot, &mut read) {
+                Some(left) => {
+                    (new.key, new.fp_use) = (left.key, left.fp_use);
+                    left.outcome
+                }
+                None => unusual_step(frame, rule, cx, read),
+            }
+        };
+        new.extras_end = *extra_count as u32;
+        outcome
     }
 
     /// Adds the new frames, outermost first, to the kept ones, and returns the innermost node.
@@ -396,6 +399,43 @@ impl Memo {
             at_mut(&mut self.states, self.frame_count - 1).node = node;
         }
         node
+    }
+
+    /// Keeps the new frames, outermost first, if nothing but words of the thread's own stack was read for them. Returns whether it did so with all of
+    /// them; if not, [`Memo::keep_any`] has to keep them.
+    #[inline(always)]
+    fn keep_plain(&mut self, walked: &Walked, cx: &UnwindContext) -> bool {
+        let new_frames = first(&self.new_frames, walked.new_count);
+        let (from, to) = (walked.join, walked.join + walked.new_count);
+        let is_own = |new: Option<&NewFrame>| new.is_some_and(|new| cx.stack.holds(new.slot));
+        // The frames between the innermost and the outermost lie between them.
+        if !walked.is_plain || !is_own(new_frames.first()) || !is_own(new_frames.last()) {
+            return false;
+        }
+        let outer = from.checked_sub(1).and_then(|outer| self.states.get(outer)).copied();
+        let (mut hash, mut extra) =
+            outer.map_or((walked.root.hash, 0), |outer| (outer.hash, outer.extras_end()));
+        let (mut outer_bp_matters, mut outer_bp) =
+            (outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters()), walked.join_bp);
+        let (Some(words), Some(states)) = (self.words.get_mut(from..to), self.states.get_mut(from..to))
+        else {
+            return false;
+        };
+        for ((new, word), state) in new_frames.iter().rev().zip(words).zip(states) {
+            hash = stack_hash(new.key, hash);
+            let is_saved = new.bp_slot != 0 && outer_bp_matters;
+            let bp_word = Check { address: new.bp_slot, value: outer_bp };
+            if is_saved && !keep_extra(&mut self.extras, &mut extra, cx, bp_word) {
+                return false;
+            }
+            outer_bp_matters = new.fp_use.bp_matters(outer_bp_matters);
+            outer_bp = new.bp;
+            *word = Check { address: new.slot, value: new.ra };
+            let mark = (extra as u32) << 3 | u32::from(outer_bp_matters);
+            *state = State { bp: new.bp, hash, node: NOT_ASKED, mark };
+        }
+        self.frame_count = to;
+        true
     }
 
     /// Adds the new frames, outermost first, to the kept ones, up to the first of which something cannot be kept. Returns whether there was none.

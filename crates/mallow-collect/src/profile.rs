@@ -4,31 +4,30 @@
 //! written. Only what grows with time is left out: the samples of resident memory.
 
 use crate::exited::ExitedProcess;
-use crate::symbols::Named;
 use mallow_base::Frame;
 use mallow_profile::{
-    Address, Aggregator, Location, LocationId, Process, ProcessIndex, Profile, Recording, Site, StackId,
-    StackNode, Thread,
+    Address, Aggregator, Location, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode,
+    Thread,
 };
 use mallow_trace as trace;
 use rustc_hash::FxHashMap;
 
-/// Assembles the processes, in the order in which they registered; the one that never did comes last.
+/// Assembles the processes, in the order in which they registered. `frames` are those of each location of the symbols, `locations` the number
+/// of that of each process's addresses.
 pub(crate) fn profile_of(
-    recording: Recording,
-    ended: Vec<ExitedProcess>,
-    missing: Option<Process>,
-    named: Named,
+    ended: &[ExitedProcess],
+    symbols: &trace::Symbols,
+    frames: Vec<Vec<Frame>>,
+    locations: Vec<Vec<u32>>,
 ) -> Profile {
-    let mut profile = Profile { recording, ..Profile::default() };
-    let ids = add_locations(&mut profile, &named.symbols, named.frames);
-    let mut processes: Vec<(ExitedProcess, Vec<u32>)> = ended.into_iter().zip(named.locations).collect();
+    let mut profile = Profile::default();
+    let ids = add_locations(&mut profile, symbols, frames);
+    let mut processes: Vec<(&ExitedProcess, Vec<u32>)> = ended.iter().zip(locations).collect();
     processes.sort_by_key(|(process, _)| process.index);
     for (process, locations) in processes {
         let ids: Vec<LocationId> = locations.into_iter().map(|location| ids[location as usize]).collect();
         add_process(&mut profile, process, &ids);
     }
-    profile.processes.extend(missing);
     profile
 }
 
@@ -58,7 +57,7 @@ fn add_locations(
     locations.collect()
 }
 
-fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[LocationId]) {
+fn add_process(profile: &mut Profile, process: &ExitedProcess, locations: &[LocationId]) {
     let ExitedProcess { start, end, threads, folded, stacks, .. } = process;
     let index = ProcessIndex(profile.processes.len() as u32);
     let base = profile.stacks.nodes.len() as u32;
@@ -79,14 +78,14 @@ fn add_process(profile: &mut Profile, process: ExitedProcess, locations: &[Locat
         .collect();
     of_threads.resize_with(of_threads.len().max(threads.len()), Thread::default);
     for (thread, met) in of_threads.iter_mut().zip(threads) {
-        (thread.tid, thread.name) = (met.tid, met.name);
+        (thread.tid, thread.name) = (met.tid, met.name.clone());
     }
     profile.processes.push(Process {
         totals: folded.totals,
         peak_us: folded.peak_us,
         frees_unmatched: folded.frees_unmatched,
         threads: of_threads,
-        ..process_of(start, end)
+        ..process_of(start.clone(), end.clone())
     });
 }
 

@@ -6,7 +6,7 @@ use crate::exited::ExitedProcess;
 use crate::profile::{process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
-use crate::symbols::{Resolve, symbols_of};
+use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_base::grouped;
 use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
@@ -58,16 +58,23 @@ pub(crate) fn finish<S: Sink + Send>(
         None => ExitedProcess::all_addresses,
         Some(_) => ExitedProcess::counted_addresses,
     };
-    let names = || symbols_of(&exited, addresses, resolve);
-    let named = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, names)?;
+    let is_profile = collector.wanted.regions.is_none();
+    let read = || {
+        let Named { symbols, frames, locations } = symbols_of(&exited, addresses, resolve);
+        let profile = is_profile.then(|| profile_of(&exited, &symbols, frames, locations));
+        (symbols, profile)
+    };
+    let (symbols, profile) = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, read)?;
     let sink: &mut dyn Sink = &mut collector.sink;
-    let metrics = if collector.wanted.regions.is_none() {
-        sink.put_whole(&named.symbols)?;
-        let nameless = put_nameless(sink, nameless())?;
-        let recording = Recording { duration_us, nameless, ..about };
-        Metrics::Profile(Box::new(profile_of(recording, exited, missing, named)))
-    } else {
-        Metrics::Regions(regions::watched(exited, &named.symbols))
+    let metrics = match profile {
+        Some(mut profile) => {
+            sink.put_whole(&symbols)?;
+            let nameless = put_nameless(sink, nameless())?;
+            profile.recording = Recording { duration_us, nameless, ..about };
+            profile.processes.extend(missing);
+            Metrics::Profile(Box::new(profile))
+        }
+        None => Metrics::Regions(regions::watched(exited, &symbols)),
     };
     let findings = &collector.findings;
     let sentences: Vec<String> = findings.blind.iter().chain(&findings.unseen).cloned().collect();
@@ -79,7 +86,8 @@ pub(crate) fn finish<S: Sink + Send>(
     Ok(metrics)
 }
 
-/// Writes the sums of all processes while something else is done: packing those of 100,000 stacks takes as long as finding their names.
+/// Writes the sums of all processes while something else is done: packing those of 100,000 stacks takes as long as finding their names
+/// and making the profile.
 /// In the profiled process itself (`is_own`) it is done after it: a thread would be one more of the program's, and might be recorded.
 fn put_sums_beside<T>(
     sink: &mut (impl Sink + Send),

@@ -9,7 +9,7 @@ use mallow_profile::{
     Address, Aggregator, Location, LocationId, Process, ProcessIndex, Profile, Site, StackId, StackNode,
     Thread,
 };
-use mallow_trace as trace;
+use mallow_trace::{self as trace, want_large_pages};
 use rustc_hash::FxHashMap;
 
 /// Assembles the processes, in the order in which they registered. `frames` are those of each location of the symbols, `locations` the number
@@ -65,6 +65,9 @@ fn add_process(profile: &mut Profile, process: &ExitedProcess, locations: &[Loca
         parent: parent.map(|parent| StackId(base + parent)),
         location: locations[address as usize],
     }));
+    profile.sites.reserve(folded.sites.len());
+    let room = profile.sites.spare_capacity_mut();
+    want_large_pages(room.as_mut_ptr().cast(), size_of_val(room));
     profile.sites.extend(folded.sites.iter().map(|site| Site {
         process: index,
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),

@@ -320,7 +320,7 @@ impl Aggregator {
             totals: self.totals(),
             peak_us: self.peak_us,
             frees_unmatched: self.frees_unmatched,
-            sites: self.sites.finish(self.peak_serial, end_us),
+            sites: self.sites.finish(self.peak_serial, end_us, self.slab.advise),
             threads: self.threads.iter().map(|thread| thread.metrics).collect(),
             requests,
         }

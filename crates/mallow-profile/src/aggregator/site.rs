@@ -3,7 +3,7 @@
 //! A new peak would have to copy every site's live metrics. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
-use super::{LiveSite, SiteSummary};
+use super::{LiveSite, MemoryAdvice, SiteSummary};
 use crate::{RequestTotals, SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
@@ -203,7 +203,16 @@ impl Sites {
         self.metrics.iter().filter(|site| site.live_blocks > 0).map(SiteMetrics::live)
     }
 
-    pub(super) fn finish(self, peak_serial: u64, end_us: u64) -> Vec<SiteSummary> {
-        self.metrics.into_iter().map(|site| site.finish(peak_serial, end_us)).collect()
+    pub(super) fn finish(
+        self,
+        peak_serial: u64,
+        end_us: u64,
+        advise: Option<MemoryAdvice>,
+    ) -> Vec<SiteSummary> {
+        let mut sites: Vec<SiteSummary> = Vec::with_capacity(self.metrics.len());
+        let bytes = sites.capacity() * size_of::<SiteSummary>();
+        advise.into_iter().for_each(|advise| advise(sites.as_mut_ptr().cast(), bytes));
+        sites.extend(self.metrics.into_iter().map(|site| site.finish(peak_serial, end_us)));
+        sites
     }
 }

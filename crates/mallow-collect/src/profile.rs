@@ -88,7 +88,7 @@ fn add_process(profile: &mut Profile, process: &ExitedProcess, locations: &[Loca
         peak_us: folded.peak_us,
         frees_unmatched: folded.frees_unmatched,
         threads: of_threads,
-        ..process_of(start.clone(), end.clone())
+        ..process_of(start.clone(), *end)
     });
 }
 

@@ -163,11 +163,12 @@ fn requests_are_told_where_all_are_known() {
     let none = json!({"allocations": 0, "bytes": 0});
     for mut profile in [sample::leaky_c(), sample::nothing()] {
         assert_eq!(of(&profile), None);
-        (0..profile.processes.len() as u32).for_each(|process| profile.requests.know(ProcessIndex(process)));
+        let processes = 0..profile.processes.len() as u32;
+        processes.for_each(|process| profile.requests.add(ProcessIndex(process), std::iter::empty()));
         assert_eq!(of(&profile), Some(json!({"zeroed": none, "aligned": none})));
     }
     let mut profile = sample::leaky_c();
-    profile.requests.know(ProcessIndex(7));
+    profile.requests.add(ProcessIndex(7), std::iter::empty());
     assert_eq!(of(&profile), None);
 }
 

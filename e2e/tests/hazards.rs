@@ -4,6 +4,7 @@ use e2e::hazard;
 
 hazard!(abort_now);
 hazard!(alloca_frames);
+hazard!(dead_return);
 hazard!(allocators);
 hazard!(allocators_cxx);
 hazard!(atexit_handlers);

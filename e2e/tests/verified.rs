@@ -16,6 +16,7 @@ use std::sync::OnceLock;
 /// times a second.
 const HAZARDS: &[&str] = &[
     "alloca_frames",
+    "dead_return",
     "cross_thread_free",
     "cxx_exceptions",
     "deep_recursion",

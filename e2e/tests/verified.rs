@@ -16,9 +16,9 @@ use std::sync::OnceLock;
 /// times a second.
 const HAZARDS: &[&str] = &[
     "alloca_frames",
-    "dead_return",
     "cross_thread_free",
     "cxx_exceptions",
+    "dead_return",
     "deep_recursion",
     "dlclose_same_address",
     "family_cxx",
@@ -36,6 +36,7 @@ const HAZARDS: &[&str] = &[
     "tls_destructors",
     "vfork_child",
     "wide_frames",
+    "zero_return",
 ];
 
 /// Builds the recorder that checks itself.

@@ -128,6 +128,16 @@ struct Walked {
     is_plain: bool,
 }
 
+/// The kept frame that a walk reached, or the root.
+struct Reached {
+    /// The hash of the stack from there outwards.
+    hash: u64,
+    /// Behind the extra words that are kept for it.
+    extra: usize,
+    /// Whether it needs its rbp.
+    outer_bp_matters: bool,
+}
+
 impl Memo {
     /// Maps a new memo; null if the kernel has no memory. Uses only address space until it is used.
     pub fn map() -> *mut Memo {
@@ -341,7 +351,8 @@ impl Memo {
                 // The zero that ended the walk is a word like any other.
                 Outcome::Outermost if rule.is_plain() => {
                     *at_mut(&mut self.new_extras, extra_count) = Check { address: frame.slot, value: 0 };
-                    at_mut(&mut self.new_frames, new_count - 1).extras_end = extra_count as u32 + 1;
+                    extra_count += 1;
+                    at_mut(&mut self.new_frames, new_count - 1).extras_end = extra_count as u32;
                 }
                 Outcome::Outermost | Outcome::Truncated | Outcome::Beyond => {}
             }
@@ -401,6 +412,17 @@ impl Memo {
         node
     }
 
+    /// Returns what the new frames of a walk build on.
+    #[inline(always)]
+    fn reached(&self, walked: &Walked) -> Reached {
+        if walked.join == 0 {
+            // The outer part of a truncated stack is not checked.
+            return Reached { hash: walked.root.hash, extra: 0, outer_bp_matters: walked.root != EMPTY };
+        }
+        let outer = at(&self.states, walked.join - 1);
+        Reached { hash: outer.hash, extra: outer.extras_end(), outer_bp_matters: outer.bp_matters() }
+    }
+
     /// Keeps the new frames, outermost first, if nothing but words of the thread's own stack was read for them. Returns whether it did so with all of
     /// them; if not, [`Memo::keep_any`] has to keep them.
     #[inline(always)]
@@ -412,11 +434,8 @@ impl Memo {
         if !walked.is_plain || !is_own(new_frames.first()) || !is_own(new_frames.last()) {
             return false;
         }
-        let outer = from.checked_sub(1).and_then(|outer| self.states.get(outer)).copied();
-        let (mut hash, mut extra) =
-            outer.map_or((walked.root.hash, 0), |outer| (outer.hash, outer.extras_end()));
-        let (mut outer_bp_matters, mut outer_bp) =
-            (outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters()), walked.join_bp);
+        let Reached { mut hash, mut extra, mut outer_bp_matters } = self.reached(walked);
+        let mut outer_bp = walked.join_bp;
         let (Some(words), Some(states)) = (self.words.get_mut(from..to), self.states.get_mut(from..to))
         else {
             return false;
@@ -441,15 +460,8 @@ impl Memo {
     /// Adds the new frames, outermost first, to the kept ones, up to the first of which something cannot be kept. Returns whether there was none.
     #[inline(never)]
     fn keep_any(&mut self, walked: &Walked, cx: &UnwindContext) -> bool {
-        let mut count = walked.join;
-        let outer = (count > 0).then(|| *at(&self.states, count - 1));
-        let mut hash = outer.map_or(walked.root.hash, |outer| outer.hash);
-        let mut extra = outer.map_or(0, |outer| outer.extras_end());
-        // Whether the caller of the current frame needs its rbp, and which one. The outer part of a truncated stack
-        // is not checked.
-        let mut outer_bp_matters = outer.map_or(walked.root != EMPTY, |outer| outer.bp_matters());
-        let mut outer_bp = walked.join_bp;
-        let mut complete = true;
+        let Reached { mut hash, mut extra, mut outer_bp_matters } = self.reached(walked);
+        let (mut count, mut outer_bp, mut complete) = (walked.join, walked.join_bp, true);
         for i in (0..walked.new_count).rev() {
             let new = *at(&self.new_frames, i);
             hash = stack_hash(new.key, hash);
@@ -488,9 +500,7 @@ impl Memo {
     /// The key of a walk's innermost frame and the hash of its whole stack.
     #[inline(always)]
     fn hash_new_frames(&self, walked: &Walked) -> (u64, u64) {
-        let mut hash =
-            if walked.join > 0 { at(&self.states, walked.join - 1).hash } else { walked.root.hash };
-        let mut key = 0;
+        let (mut hash, mut key) = (self.reached(walked).hash, 0);
         for new in first(&self.new_frames, walked.new_count).iter().rev() {
             key = new.key;
             hash = stack_hash(key, hash);

@@ -68,10 +68,62 @@ impl<T> DerefMut for Later<T> {
 
 #[cfg(test)]
 mod tests {
+    use super::Later;
     use crate::args::LowArgs;
-    use clap::CommandFactory;
+    use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-    /// What this is for. That help is the same is held by the snapshots of it.
+    /// One command below another, with a global option.
+    #[derive(Debug, Parser)]
+    #[command(name = "top")]
+    struct Top<T: Args + FromArgMatches> {
+        /// Columns
+        #[arg(long, global = true, help_heading = "Global options")]
+        width: Option<u16>,
+        #[command(subcommand)]
+        command: Commands<T>,
+    }
+
+    #[derive(Debug, Subcommand)]
+    enum Commands<T: Args + FromArgMatches> {
+        /// Do it
+        #[command(after_help = "Examples: none")]
+        Act(T),
+    }
+
+    /// Not what help says of the command.
+    #[derive(Debug, PartialEq, Args)]
+    #[command(mut_arg("twice", |flag| flag.help("Do it two times")))]
+    struct Own {
+        /// A file
+        file: Option<String>,
+        /// Do it once
+        #[arg(long)]
+        twice: bool,
+        /// How fast
+        #[arg(long, help_heading = "Speed")]
+        fast: bool,
+    }
+
+    #[test]
+    fn options_that_are_built_later_are_those_that_are_built_at_once() {
+        fn told<T: Args + FromArgMatches>(line: &str) -> String {
+            let told = Top::<T>::try_parse_from(line.split(' '));
+            told.map_or_else(|error| error.to_string(), |top| format!("{:?}", top.width))
+        }
+        for line in
+            ["top --help", "top act --help", "top act -h", "top help act", "top act --tvice", "top act a b"]
+        {
+            let later = told::<Later<Own>>(line);
+            assert_eq!(later, told::<Own>(line), "{line}");
+            assert!(later.len() > 30, "{line}: {later}");
+        }
+        let line = "top act --width 70 --fast name";
+        let Commands::Act(own) = Top::<Later<Own>>::try_parse_from(line.split(' ')).unwrap().command;
+        assert_eq!(own.0, Own { file: Some("name".into()), twice: false, fast: true });
+        assert_eq!(told::<Later<Own>>(line), "Some(70)");
+    }
+
+    /// What this is for.
     #[test]
     fn only_the_command_that_was_typed_has_options() {
         let mut command = LowArgs::command();

@@ -5,8 +5,10 @@ use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{
-    Kind, allocating, freeing_at_once, freeing_guarded, freeing_published, reallocating,
+    Kind, allocating, allocating_counted, allocating_guarded, freeing_at_once, freeing_guarded,
+    freeing_published, reallocating,
 };
+use mallow_recorder::counted::{Counting, counting};
 use mallow_recorder::real::Real;
 use mallow_recorder::script;
 use mallow_recorder::shadow::Heap;
@@ -142,9 +144,31 @@ pub(crate) unsafe fn real_free(block: *mut u8) {
     unsafe { call_one(&FREE, block as usize) };
 }
 
+/// Only decides by which of the two the call goes on: by a jump, as the arguments are where they were and there is nothing to keep.
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.
-    unsafe { allocating(Heap::Malloc, Kind::Alloc, Caller { sp, bp }, size, move || call_one(&MALLOC, size)) }
+    unsafe {
+        match counting() {
+            Some(counting) => malloc_counted(size, sp, bp, counting),
+            None => malloc_guarded(size, sp, bp),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn malloc_counted(size: usize, sp: usize, bp: usize, counting: Counting) -> *mut u8 {
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        let counted = counting.begin(Caller { sp, bp });
+        allocating_counted(counted, Heap::Malloc, size, move || call_one(&MALLOC, size))
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn malloc_guarded(size: usize, sp: usize, bp: usize) -> *mut u8 {
+    let caller = Caller { sp, bp };
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating_guarded(Heap::Malloc, Kind::Alloc, caller, size, move || call_one(&MALLOC, size)) }
 }
 
 unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
@@ -202,13 +226,26 @@ unsafe extern "C" fn work_reallocarray(
     }
 }
 
+/// As [`work_malloc`].
 unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     if block.is_null() {
         return;
     }
     // SAFETY: as in `work_malloc`.
     unsafe {
-        match freeing_at_once(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) {
+        match counting() {
+            Some(counting) => free_counted(block, sp, bp, counting),
+            None => free_guarded(block, sp, bp),
+        }
+    }
+}
+
+#[inline(never)]
+unsafe extern "C" fn free_counted(block: *mut u8, sp: usize, bp: usize, counting: Counting) {
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        let counted = counting.begin(Caller { sp, bp });
+        match freeing_at_once(counted, Heap::Malloc, block, move || real_free(block)) {
             Ok(()) => {}
             Err((Rest::Publish, _)) => free_published(block),
             Err(_) => free_guarded(block, sp, bp),
@@ -216,7 +253,6 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     }
 }
 
-/// What `work_free` ends with where a few instructions do not do: a jump.
 #[inline(never)]
 unsafe extern "C" fn free_guarded(block: *mut u8, sp: usize, bp: usize) {
     script::freed(block as usize);
@@ -224,7 +260,7 @@ unsafe extern "C" fn free_guarded(block: *mut u8, sp: usize, bp: usize) {
     unsafe { freeing_guarded(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) };
 }
 
-/// As [`free_guarded`].
+/// What [`free_counted`] ends with once in a while.
 #[cold]
 #[inline(never)]
 unsafe extern "C" fn free_published(block: *mut u8) {

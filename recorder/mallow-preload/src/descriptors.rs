@@ -17,7 +17,7 @@ use mallow_family::export_by_target;
 use mallow_recorder::bounds::at;
 use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;
-use mallow_recorder::thread::{Entry, enter};
+use mallow_recorder::thread::{Entry, Recording, enter};
 use mallow_recorder::{Caller, bootstrap, runtimes, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::patches::NAME_BYTES;

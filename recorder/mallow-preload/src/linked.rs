@@ -16,7 +16,7 @@ use mallow_recorder::counted::enter_counting;
 use mallow_recorder::patches::Hooks;
 use mallow_recorder::shadow::{self, Heap, ShadowBlock};
 use mallow_recorder::stat::{self, Rest};
-use mallow_recorder::thread::{Entry, Guard, enter};
+use mallow_recorder::thread::{Entry, Guard, Recording, enter};
 use mallow_recorder::trampolines::Patched;
 use mallow_recorder::{Caller, loads, script};
 use mallow_wire::event::{Kind, word0};
@@ -159,7 +159,10 @@ unsafe extern "C" fn work_free(block: *mut u8, b: usize, c: usize, sp: usize, bp
             call();
             return;
         }
-        match freeing_at_once(Heap::Operators, Caller { sp, bp }, block, move || _ = call()) {
+        let Some(counted) = enter_counting(Caller { sp, bp }) else {
+            return free_guarded(block, b, c, sp, bp, patched);
+        };
+        match freeing_at_once(counted, Heap::Operators, block, move || _ = call()) {
             Ok(()) => {}
             Err((Rest::Publish, _)) => free_published(block, b, c, sp, bp, patched),
             Err(_) => free_guarded(block, b, c, sp, bp, patched),

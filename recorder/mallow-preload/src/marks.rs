@@ -5,7 +5,7 @@
 
 use core::ffi::{CStr, c_char};
 use mallow_family::export;
-use mallow_recorder::thread::{Entry, enter};
+use mallow_recorder::thread::{Entry, Recording, enter};
 use mallow_recorder::{Caller, bootstrap, marks};
 use mallow_wire::event::Mark;
 use mallow_wire::shared::{COUNTED_VALUES, FEATURE_MARKS};

@@ -5,9 +5,10 @@
 
 use crate::Caller;
 use crate::counted::{Counted, enter_counting};
+use crate::recorded::enter_recording;
 use crate::shadow::{self, Heap};
 use crate::stat::{self, Rest};
-use crate::thread::{Entry, Guard, Thread, enter};
+use crate::thread::{Entry, Guard, Recording, Thread, enter};
 pub use mallow_wire::event::Kind;
 use mallow_wire::event::{size_saturated, word0, word1};
 
@@ -110,14 +111,43 @@ pub unsafe fn allocating_guarded(
 ) -> *mut u8 {
     // SAFETY: by contract; the guards prove that the thread's state is ours to use.
     unsafe {
+        match enter_recording(caller) {
+            Some(recorded) => allocating_recorded(&recorded, kind, caller, size, call),
+            None => allocating_slowly(heap, kind, caller, size, call),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn allocating_recorded(
+    recording: &impl Recording,
+    kind: Kind,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    let block = call();
+    recording.in_hook();
+    let kind = if block.is_null() { Kind::Failed } else { kind };
+    // SAFETY: by contract of the hook.
+    unsafe { write_sized(recording, kind, block, size, caller) };
+    block
+}
+
+/// A thread's first call, one that interrupts another, and those that are not recorded.
+#[cold]
+#[inline(never)]
+unsafe fn allocating_slowly(
+    heap: Heap,
+    kind: Kind,
+    caller: Caller,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    // SAFETY: by contract of the hook; the guards prove that the thread's state is ours to use.
+    unsafe {
         match enter(caller) {
-            Entry::Record(guard) => {
-                let block = call();
-                guard.in_hook();
-                let kind = if block.is_null() { Kind::Failed } else { kind };
-                write_sized(&guard, kind, block, size, caller);
-                block
-            }
+            Entry::Record(guard) => allocating_recorded(&guard, kind, caller, size, call),
             Entry::Count(guard) => {
                 let block = call();
                 guard.in_hook();
@@ -137,7 +167,10 @@ pub unsafe fn allocating_guarded(
 pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
-        match freeing_at_once(heap, caller, block, call) {
+        let Some(counted) = enter_counting(caller) else {
+            return freeing_out_of_line(heap, caller, block, call);
+        };
+        match freeing_at_once(counted, heap, block, call) {
             Ok(()) => {}
             Err((Rest::Publish, call)) => published_out_of_line(call),
             Err((_, call)) => freeing_out_of_line(heap, caller, block, call),
@@ -145,21 +178,20 @@ pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnO
     }
 }
 
-/// Counts and calls, if the call is only counted and a few instructions do. Otherwise gives the call back; a hook ends with [`freeing_guarded`] or, if the balance is to be
+/// Counts and calls, if a few instructions do. Otherwise gives the call back; a hook ends with [`freeing_guarded`] or, if the balance is to be
 /// published before the call, with [`freeing_published`], and has nothing to keep meanwhile.
 ///
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
 pub unsafe fn freeing_at_once<F: FnOnce()>(
+    counted: Counted,
     heap: Heap,
-    caller: Caller,
     block: *mut u8,
     call: F,
 ) -> Result<(), (Rest, F)> {
     // SAFETY: the block is the caller's to free.
     unsafe {
-        let Some(counted) = enter_counting(caller) else { return Err((Rest::Everything, call)) };
         match stat::freed_at_once(counted.thread(), heap, block as usize) {
             Rest::Nothing => {
                 call();
@@ -211,13 +243,29 @@ unsafe fn freeing_out_of_line(heap: Heap, caller: Caller, block: *mut u8, call: 
 pub unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: as in `allocating`.
     unsafe {
+        match enter_recording(caller) {
+            Some(recorded) => freeing_recorded(&recorded, block, call),
+            None => freeing_slowly(heap, caller, block, call),
+        }
+    }
+}
+
+#[inline(always)]
+unsafe fn freeing_recorded(recording: &impl Recording, block: *mut u8, call: impl FnOnce()) {
+    recording.in_hook();
+    recording.push([word0(Kind::Free, block as u64, 0)]);
+    recording.in_real();
+    call();
+}
+
+/// As [`allocating_slowly`].
+#[cold]
+#[inline(never)]
+unsafe fn freeing_slowly(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+    // SAFETY: as in `allocating_slowly`.
+    unsafe {
         match enter(caller) {
-            Entry::Record(guard) => {
-                guard.in_hook();
-                guard.push([word0(Kind::Free, block as u64, 0)]);
-                guard.in_real();
-                call();
-            }
+            Entry::Record(guard) => freeing_recorded(&guard, block, call),
             Entry::Count(guard) => {
                 guard.in_hook();
                 stat::freed(guard.thread(), heap, block as usize);
@@ -244,21 +292,55 @@ pub unsafe fn reallocating(
 ) -> *mut u8 {
     // SAFETY: as in `allocating`.
     unsafe {
+        match enter_recording(caller) {
+            Some(recorded) => reallocating_recorded(&recorded, 0, caller, block, size, call),
+            None => reallocating_slowly(heap, caller, block, size, call),
+        }
+    }
+}
+
+/// `nested` is 1 if the call interrupts another one.
+#[inline(always)]
+unsafe fn reallocating_recorded(
+    recording: &impl Recording,
+    nested: u64,
+    caller: Caller,
+    block: *mut u8,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    recording.in_hook();
+    // The old block is announced first: once the allocator has freed it, another thread may get its address.
+    recording.push([word0(Kind::ReallocBegin, block as u64, nested)]);
+    recording.in_real();
+    let new = call();
+    recording.in_hook();
+    // SAFETY: by contract of the hook.
+    unsafe {
+        match (new.is_null(), size) {
+            (true, 0) => _ = recording.push([word0(Kind::ReallocFreed, 0, 0)]),
+            (true, _) => write_sized(recording, Kind::ReallocFailed, new, size, caller),
+            (false, _) => write_sized(recording, Kind::ReallocDone, new, size, caller),
+        }
+    }
+    new
+}
+
+/// As [`allocating_slowly`].
+#[cold]
+#[inline(never)]
+unsafe fn reallocating_slowly(
+    heap: Heap,
+    caller: Caller,
+    block: *mut u8,
+    size: usize,
+    call: impl FnOnce() -> *mut u8,
+) -> *mut u8 {
+    // SAFETY: as in `allocating_slowly`.
+    unsafe {
         match enter(caller) {
             Entry::Record(guard) => {
-                guard.in_hook();
-                // The old block is announced first: once the allocator has freed it, another thread may get
-                // its address.
-                guard.push([word0(Kind::ReallocBegin, block as u64, guard.is_nested() as u64)]);
-                guard.in_real();
-                let new = call();
-                guard.in_hook();
-                match (new.is_null(), size) {
-                    (true, 0) => _ = guard.push([word0(Kind::ReallocFreed, 0, 0)]),
-                    (true, _) => write_sized(&guard, Kind::ReallocFailed, new, size, caller),
-                    (false, _) => write_sized(&guard, Kind::ReallocDone, new, size, caller),
-                }
-                new
+                reallocating_recorded(&guard, guard.is_nested() as u64, caller, block, size, call)
             }
             Entry::Count(guard) => count_realloc(heap, &guard, block, size, call),
             Entry::Pass => call(),
@@ -301,11 +383,17 @@ unsafe fn count_realloc(
 /// # Safety
 /// As [`allocating`].
 #[inline(always)]
-pub unsafe fn write_sized(guard: &Guard, kind: Kind, block: *mut u8, size: usize, caller: Caller) {
+pub unsafe fn write_sized(
+    recording: &impl Recording,
+    kind: Kind,
+    block: *mut u8,
+    size: usize,
+    caller: Caller,
+) {
     // SAFETY: as in `allocating`.
     unsafe {
-        let node = guard.node(caller);
+        let node = recording.node(caller);
         let size = size_saturated(size as u64);
-        guard.push([word0(kind, block as u64, size), word1(size, node)]);
+        recording.push([word0(kind, block as u64, size), word1(size, node)]);
     }
 }

@@ -12,26 +12,48 @@ pub struct Counted {
     thread: *mut Thread,
 }
 
-/// Begins a hooked call if it is of that kind; the others go through [`enter`](crate::thread::enter).
+/// A thread that is between calls that are only counted.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Counting {
+    thread: *mut Thread,
+}
+
+/// Returns the calling thread if its calls are only counted and none is in progress; the others go through
+/// [`enter`](crate::thread::enter).
+#[inline(always)]
+pub fn counting() -> Option<Counting> {
+    let thread = current();
+    // SAFETY: as in `enter`.
+    let counts = !thread.is_null() && unsafe { (*thread).status.state.load(Ordering::Relaxed) } == COUNTING;
+    counts.then_some(Counting { thread })
+}
+
+impl Counting {
+    /// Begins a hooked call.
+    ///
+    /// # Safety
+    /// As [`enter`](crate::thread::enter), at once behind [`counting`].
+    #[inline(always)]
+    pub unsafe fn begin(self, caller: Caller) -> Counted {
+        // SAFETY: this thread's state.
+        unsafe {
+            (*self.thread).status.state.store(IN_REAL, Ordering::Relaxed);
+            compiler_fence(Ordering::SeqCst);
+            (*self.thread).outer_sp = caller.sp;
+        }
+        Counted { thread: self.thread }
+    }
+}
+
+/// Begins a hooked call if it is only counted.
 ///
 /// # Safety
 /// As [`enter`](crate::thread::enter).
 #[inline(always)]
 pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
-    let thread = current();
-    if thread.is_null() {
-        return None;
-    }
-    // SAFETY: as in `enter`.
-    unsafe {
-        if (*thread).status.state.load(Ordering::Relaxed) != COUNTING {
-            return None;
-        }
-        (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        (*thread).outer_sp = caller.sp;
-    }
-    Some(Counted { thread })
+    // SAFETY: by contract.
+    counting().map(|counting| unsafe { counting.begin(caller) })
 }
 
 impl Counted {

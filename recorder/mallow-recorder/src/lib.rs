@@ -41,6 +41,7 @@
 //! | `plain` | frames that nearly all are, followed by a short loop |
 //! | [`path_cache`] | recent paths to a kept frame |
 //! | [`found`] | cache of the nodes of recently walked stacks |
+//! | `kept` | what is kept of a frame of the last stack |
 //! | [`memo`] | a stack walk that reuses the last stack |
 //! | `verify` | checks a stack in two other ways |
 //! | [`resident`] | how much resident memory the process has |
@@ -53,6 +54,7 @@
 //! | [`channels`] | a ring and a memo for each thread |
 //! | [`thread`] | the calling thread's state: may the call be recorded? |
 //! | [`marks`] | marks of the program: begin and end of regions |
+//! | [`recorded`] | calls that are recorded, the short way in |
 //! | [`counted`] | calls that are only counted |
 //! | [`shadow`] | sizes of live blocks, for counting without a collector |
 //! | [`stat`] | counting without a collector |
@@ -78,6 +80,7 @@ pub mod counted;
 pub mod elf;
 pub mod found;
 pub mod from_scratch;
+mod kept;
 pub mod loads;
 mod log_room;
 pub mod mappings;
@@ -95,6 +98,7 @@ mod plain;
 mod plan;
 pub mod process;
 pub mod real;
+pub mod recorded;
 pub mod resident;
 pub mod ring;
 pub mod rules;

@@ -9,7 +9,7 @@
 
 use crate::Caller;
 use crate::calls::write_sized;
-use crate::thread::{Entry, Guard, enter};
+use crate::thread::{Entry, Guard, Recording, enter};
 use mallow_wire::event::{Kind, MAPPING_NESTED, Mapping, size_saturated, word0, word1};
 use mallow_wire::shared::NODE_ROOT;
 

@@ -6,7 +6,7 @@
 
 use crate::collector_timeout::CollectorTimeout;
 use crate::sys;
-use crate::thread::{self, Guard};
+use crate::thread::{self, Guard, Recording};
 use core::sync::atomic::Ordering;
 use mallow_wire::event::{
     Kind, MARK_NAME_BYTES_MAX, Mark, TEXT_BYTES, size_saturated, text_words, word0, word1,

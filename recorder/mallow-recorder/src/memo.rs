@@ -29,8 +29,9 @@ use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::found::FoundStacks;
 use crate::from_scratch::{FRAMES_MAX, FRAMES_OF_DEEPER, truncated};
+use crate::kept::{NOT_ASKED, State};
 use crate::nodes::{self, EMPTY, Stack};
-use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache};
+use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache, WHOLE_WORDS_MAX};
 use crate::plain::{self, NewFrame, Until};
 use crate::process;
 use crate::rules::Rule;
@@ -43,51 +44,10 @@ use crate::walk::{
 };
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::is_script_key;
-use mallow_wire::shared::{NODE_ROOT, is_node_cut, is_node_exact, stack_hash};
+use mallow_wire::shared::{is_node_cut, is_node_exact, stack_hash};
 
 /// An interpreted frame of Java has three, and its caller's rbp.
 const EXTRAS_MAX: usize = 4 * FRAMES_MAX;
-
-/// The state that is kept of a frame besides its slot and return address.
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-struct State {
-    /// rbp, as execution resumes in this frame.
-    bp: usize,
-    /// The hash of the stack from here outwards.
-    hash: u64,
-    /// Its node, or [`NOT_ASKED`].
-    node: u32,
-    /// Behind the last extra word that was read to leave this frame, `<< 3`; whether its key is kept, `<< 2`; whether `ra` is
-    /// exact, `<< 1`; and whether `bp` matters.
-    mark: u32,
-}
-
-/// Marks a frame whose node was not looked up: only nodes of innermost frames are needed, and of the callers in new
-/// stacks. No frame has this node.
-const NOT_ASKED: u32 = NODE_ROOT;
-
-impl State {
-    #[inline(always)]
-    fn bp_matters(&self) -> bool {
-        self.mark & 1 != 0
-    }
-
-    #[inline(always)]
-    fn is_exact(&self) -> bool {
-        self.mark & 2 != 0
-    }
-
-    #[inline(always)]
-    fn has_key(&self) -> bool {
-        self.mark & 4 != 0
-    }
-
-    #[inline(always)]
-    fn extras_end(&self) -> usize {
-        (self.mark >> 3) as usize
-    }
-}
 
 /// A thread's memo. Lives in memory of its own, zeroed at first.
 #[repr(C)]
@@ -179,31 +139,35 @@ impl Memo {
     pub unsafe fn node(memo: *mut Memo, caller: Caller, cx: &UnwindContext) -> u32 {
         // SAFETY: by contract the memo is ours alone.
         let memo = unsafe { &mut *memo };
+        // A stack that was deep lately is not looked for among short ones.
+        if memo.frame_count <= WHOLE_WORDS_MAX && memo.generation == cx.generation {
+            // SAFETY: by contract `sp` points at the return address. The frames of kept paths lie on the thread's own stack.
+            let known = unsafe { memo.path_cache.find_whole(&Frame::innermost(caller)) };
+            if let Some(node) = known {
+                return node;
+            }
+        }
+        // SAFETY: by contract.
+        unsafe { memo.node_by_frames(caller, cx) }
+    }
+
+    /// Returns the node of a caller whose whole stack is not among the short ones that were kept. Not inlined: there is one copy of this code.
+    #[inline(never)]
+    unsafe fn node_by_frames(&mut self, caller: Caller, cx: &UnwindContext) -> u32 {
         // SAFETY: by contract `sp` points at the return address.
         let innermost = unsafe { Frame::innermost(caller) };
         if !cx.stack.holds(caller.sp) {
-            memo.frame_count = 0;
+            self.frame_count = 0;
         }
         // SAFETY: the kept slots at or above `sp` lie on the thread's own stack.
-        unsafe { memo.revalidate(caller.sp, cx.generation) };
-        let count = memo.frame_count;
-        if count > 0 && memo.is_kept(count - 1, &innermost) {
-            return match at(&memo.states, count - 1).node {
-                NOT_ASKED => memo.ask(count).node,
+        unsafe { self.revalidate(caller.sp, cx.generation) };
+        let count = self.frame_count;
+        if count > 0 && self.is_kept(count - 1, &innermost) {
+            return match at(&self.states, count - 1).node {
+                NOT_ASKED => self.ask(count).node,
                 node => node,
             };
         }
-        // SAFETY: by contract.
-        unsafe { memo.node_beyond(caller, cx) }
-    }
-
-    /// Returns the node of a caller that is not the innermost kept frame. Not inlined: the code for a call whose
-    /// stack is unchanged is duplicated in each hook, this code is not.
-    #[inline(never)]
-    unsafe fn node_beyond(&mut self, caller: Caller, cx: &UnwindContext) -> u32 {
-        // SAFETY: as in `node`.
-        let innermost = unsafe { Frame::innermost(caller) };
-        let count = self.frame_count;
         // SAFETY: the path's words lie between `sp` and a kept frame on the thread's own stack.
         if let Some(node) = unsafe { self.path_cache.find(&innermost, count, |index| self.met(index)) } {
             return node;
@@ -211,7 +175,9 @@ impl Memo {
         // SAFETY: by contract.
         let walked = unsafe { self.walk(innermost, cx) };
         let node = self.commit(&walked, cx);
-        self.remember_path(&walked, &innermost);
+        if !self.remember_whole(&walked, &innermost, cx) {
+            self.remember_path(&walked, &innermost);
+        }
         node
     }
 
@@ -221,6 +187,31 @@ impl Memo {
         let state = at(&self.states, index);
         let bp = if state.bp_matters() { state.bp } else { 0 };
         Met { slot: at(&self.words, index).address, bp, hash: state.hash }
+    }
+
+    /// Stores all that the walk of a short stack would read, if all of it is kept and lies above the innermost frame on the thread's own stack.
+    /// Returns whether it did.
+    #[inline(always)]
+    fn remember_whole(&mut self, walked: &Walked, innermost: &Frame, cx: &UnwindContext) -> bool {
+        let count = self.frame_count;
+        if count == 0
+            || count > WHOLE_WORDS_MAX
+            || walked.join + walked.new_count != count
+            || self.root != EMPTY
+        {
+            return false;
+        }
+        let state = *at(&self.states, count - 1);
+        let (words, extras) = (first(&self.words, count - 1), first(&self.extras, state.extras_end()));
+        let is_above = |word: &Check| word.address > innermost.slot && cx.stack.holds(word.address);
+        let fits = words.len() + extras.len() <= WHOLE_WORDS_MAX
+            && at(&self.words, count - 1).address == innermost.slot;
+        if !fits || !words.iter().chain(extras).all(is_above) {
+            return false;
+        }
+        let words = words.iter().rev().chain(extras).copied();
+        self.path_cache.remember_whole(innermost, state.bp_matters(), words, state.node);
+        true
     }
 
     /// Stores the path from the innermost frame to the kept frame that was reached, if it was short and plain.

@@ -24,7 +24,7 @@ use crate::sys;
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::event::{skip_word, time_word};
+use mallow_wire::event::skip_word;
 use mallow_wire::shared::{Channel, HEARTBEAT_LEFT, RING_WORDS};
 
 /// How far ahead of a record the ring is prefetched: the collector's CPU has the cache lines that it read last, and a
@@ -79,7 +79,7 @@ impl Writer {
         Writer { channel, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
-    /// Writes a record of `N` words, with its time in front of it unless that is 0, waiting for the collector when the ring is full.
+    /// Writes a record of `N` words, waiting for the collector when the ring is full.
     ///
     /// # Errors
     /// Why it is lost.
@@ -87,8 +87,8 @@ impl Writer {
     /// # Safety
     /// The writer is the calling thread's.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&self, tsc: u64, words: [u64; N]) -> Result<(), Unwritten> {
-        let need = N as u64 + (tsc != 0) as u64;
+    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) -> Result<(), Unwritten> {
+        let need = N as u64;
         let at = self.reserve(need);
         if at + need > self.limit.load(Ordering::Relaxed) {
             self.make_room(at, need)?;
@@ -96,27 +96,14 @@ impl Writer {
         // SAFETY: masked to the ring, which is mapped; the places are this record's own.
         unsafe {
             self.ask_for(at as usize + AHEAD_WORDS);
-            let mut next = at as usize;
-            if tsc != 0 {
-                self.place(next).write_volatile(time_word(tsc));
-                next += 1;
-            }
+            // Read once: the compiler has to reload it behind each volatile write.
+            let ring = self.words;
             for (i, word) in words.iter().enumerate() {
-                self.place(next + i).write_volatile(*word);
+                place(ring, at as usize + i).write_volatile(*word);
             }
         }
         self.publish(at);
         Ok(())
-    }
-
-    /// The place of a position.
-    ///
-    /// # Safety
-    /// The ring is mapped.
-    #[inline(always)]
-    unsafe fn place(&self, position: usize) -> *mut u64 {
-        // SAFETY: masked to the ring.
-        unsafe { self.words.add(position & (RING_WORDS - 1)) }
     }
 
     /// Asks for a cache line of the ring, to write to it.
@@ -127,7 +114,7 @@ impl Writer {
     unsafe fn ask_for(&self, position: usize) {
         // SAFETY: by contract. A hint changes nothing.
         unsafe {
-            let place = self.place(position);
+            let place = place(self.words, position);
             #[cfg(not(miri))]
             asm!("prefetchw byte ptr [{}]", in(reg) place, options(nostack, preserves_flags));
             #[cfg(miri)]
@@ -222,7 +209,7 @@ impl Writer {
             self.make_room(head, end - head)?;
         }
         // SAFETY: as in `push`.
-        unsafe { self.place(head as usize).write_volatile(skip_word(end - head)) };
+        unsafe { place(self.words, head as usize).write_volatile(skip_word(end - head)) };
         self.publish(head);
         Ok(())
     }
@@ -302,6 +289,16 @@ impl Writer {
     }
 }
 
+/// The place of a position in a ring.
+///
+/// # Safety
+/// The ring is mapped.
+#[inline(always)]
+unsafe fn place(ring: *mut u64, position: usize) -> *mut u64 {
+    // SAFETY: masked to the ring.
+    unsafe { ring.add(position & (RING_WORDS - 1)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -337,16 +334,8 @@ mod tests {
 
         fn push(&self, word: u64) {
             // SAFETY: this thread's own.
-            unsafe { self.writer.push(0, [word, word]) }.unwrap();
+            unsafe { self.writer.push([word, word]) }.unwrap();
         }
-    }
-
-    #[test]
-    fn a_time_stamp_precedes_its_record() {
-        let bench = bench();
-        // SAFETY: as above.
-        unsafe { bench.writer.push(9, [7]).and_then(|()| bench.writer.push(0, [8])) }.unwrap();
-        assert_eq!((bench.head(), bench.words()), (3, [time_word(9), 7, 8, 0]));
     }
 
     #[test]

@@ -42,6 +42,7 @@ use crate::tls;
 use crate::unloads;
 use crate::walk::{UnwindContext, is_guessed as is_guessed_way};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
+use mallow_wire::event::time_word;
 use mallow_wire::shared::{Channel, NODE_ROOT};
 
 /// A thread's state.
@@ -90,6 +91,76 @@ pub struct Guard {
     /// The state to return to, with the outer call's stack pointer when this one interrupts it.
     back: u32,
     back_sp: usize,
+}
+
+/// A hooked call in progress, whose owner may use the thread's state.
+pub trait Recording {
+    /// This thread's state.
+    fn thread(&self) -> *mut Thread;
+
+    /// Returns whether the memo is this call's: not if the call interrupts another one that may be using it.
+    fn uses_memo(&self) -> bool;
+
+    /// From here on we are at work, not the allocator.
+    #[inline(always)]
+    fn in_hook(&self) {
+        // SAFETY: the call's thread is this thread.
+        unsafe { (*self.thread()).status.state.store(IN_HOOK, Ordering::Relaxed) };
+    }
+
+    /// From here on the allocator is at work.
+    #[inline(always)]
+    fn in_real(&self) {
+        // SAFETY: the call's thread is this thread.
+        unsafe { (*self.thread()).status.state.store(IN_REAL, Ordering::Relaxed) };
+    }
+
+    /// Writes a record of one word or two, with its time in front of it if it needs one ([`crate::stamps`]); returns false if it is lost. To be
+    /// called after the allocator has returned a block, or before it gets a block to free.
+    #[inline(always)]
+    fn push<const N: usize>(&self, words: [u64; N]) -> bool {
+        const { assert!(N == 1 || N == 2) };
+        let thread = self.thread();
+        // SAFETY: the call's thread is this thread, and owns a channel. Of one word the last is the first.
+        let pushed = unsafe {
+            match (*thread).stamps.next() {
+                0 => (*thread).ring.push(words),
+                tsc if N == 1 => (*thread).ring.push([time_word(tsc), words[0]]),
+                tsc => (*thread).ring.push([time_word(tsc), words[0], words[N - 1]]),
+            }
+        };
+        match pushed {
+            Ok(()) => true,
+            // SAFETY: as above.
+            Err(why) => unsafe { go_without(thread, why) },
+        }
+    }
+
+    /// The stack node of the caller.
+    ///
+    /// # Safety
+    /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
+    #[inline(always)]
+    unsafe fn node(&self, caller: Caller) -> u32 {
+        // What the memo keeps meanwhile is compared with the stack before it is used, as ever.
+        if process::header().order.without_stacks.load(Ordering::Relaxed) != 0 {
+            return NODE_ROOT;
+        }
+        let thread = self.thread();
+        // SAFETY: the call is the proof that nobody else uses this thread's memo, unless it interrupts another one.
+        unsafe {
+            let cx = &mut (*thread).cx;
+            cx.generation = code_generation();
+            let node = if self.uses_memo() {
+                Memo::node((*thread).memo, caller, cx)
+            } else {
+                from_scratch::node_from_scratch(caller, cx)
+            };
+            #[cfg(feature = "verify")]
+            crate::verify::compare(node, caller, cx);
+            if self.uses_memo() { with_script(node, &raw mut (*(*thread).memo).script) } else { node }
+        }
+    }
 }
 
 /// What to do with a hooked call.
@@ -141,74 +212,22 @@ unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
 }
 
 impl Guard {
-    /// This thread's state.
-    #[inline(always)]
-    pub fn thread(&self) -> *mut Thread {
-        self.thread
-    }
-
     /// Returns whether this call interrupts another one of the same thread.
     #[inline(always)]
     pub fn is_nested(&self) -> bool {
         self.back == IN_REAL || self.back == IN_HOOK
     }
+}
 
-    /// Writes a record, with its time if it needs one ([`crate::stamps`]); returns false if it is lost. To be called
-    /// after the allocator has returned a block, or before it gets a block to free.
+impl Recording for Guard {
     #[inline(always)]
-    pub fn push<const N: usize>(&self, words: [u64; N]) -> bool {
-        // SAFETY: the guard's thread is this thread, and owns a channel.
-        unsafe {
-            let thread = self.thread;
-            match (*thread).ring.push((*thread).stamps.next(), words) {
-                Ok(()) => true,
-                Err(why) => go_without(thread, why),
-            }
-        }
+    fn thread(&self) -> *mut Thread {
+        self.thread
     }
 
-    /// From here on we are at work, not the allocator.
     #[inline(always)]
-    pub fn in_hook(&self) {
-        // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).status.state.store(IN_HOOK, Ordering::Relaxed) };
-    }
-
-    /// From here on the allocator is at work.
-    #[inline(always)]
-    pub fn in_real(&self) {
-        // SAFETY: the guard's thread is this thread.
-        unsafe { (*self.thread).status.state.store(IN_REAL, Ordering::Relaxed) };
-    }
-
-    /// The stack node of the caller.
-    ///
-    /// # Safety
-    /// `caller` holds the registers at the hooked function's entry, and the call has not returned.
-    #[inline(always)]
-    pub unsafe fn node(&self, caller: Caller) -> u32 {
-        // What the memo keeps meanwhile is compared with the stack before it is used, as ever.
-        if process::header().order.without_stacks.load(Ordering::Relaxed) != 0 {
-            return NODE_ROOT;
-        }
-        // SAFETY: the guard is the proof that nobody else uses this thread's memo, unless it interrupts
-        // another call.
-        unsafe {
-            let cx = &mut (*self.thread).cx;
-            cx.generation = code_generation();
-            let node = if self.back == RECORDING {
-                Memo::node((*self.thread).memo, caller, cx)
-            } else {
-                from_scratch::node_from_scratch(caller, cx)
-            };
-            #[cfg(feature = "verify")]
-            crate::verify::compare(node, caller, cx);
-            if self.back == RECORDING {
-                with_script(node, &raw mut (*(*self.thread).memo).script)
-            } else {
-                node
-            }
-        }
+    fn uses_memo(&self) -> bool {
+        self.back == RECORDING
     }
 }
 

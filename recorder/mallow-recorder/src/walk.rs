@@ -77,16 +77,30 @@ pub struct Check {
 /// All addresses can be read.
 #[inline(never)]
 pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
-    let (groups, rest) = checks.as_chunks::<4>();
+    let (groups, rest) = checks.as_chunks::<GROUP_WORDS>();
     for (at, group) in groups.iter().enumerate() {
         // SAFETY: by contract.
         let same = unsafe { same(group) };
         if same < group.len() {
-            return at * 4 + same;
+            return at * GROUP_WORDS + same;
         }
     }
     // SAFETY: by contract.
-    groups.len() * 4 + unsafe { same(rest) }
+    groups.len() * GROUP_WORDS + unsafe { same(rest) }
+}
+
+/// So many words are compared in a row.
+pub(crate) const GROUP_WORDS: usize = 4;
+pub(crate) type Group = [Check; GROUP_WORDS];
+
+/// Returns whether all words are unchanged. Not inlined, as [`unchanged`].
+///
+/// # Safety
+/// All addresses can be read.
+#[inline(never)]
+pub(crate) unsafe fn all_unchanged(groups: &[Group]) -> bool {
+    // SAFETY: by contract.
+    groups.iter().all(|group| unsafe { same(group) } == group.len())
 }
 
 /// Returns how many of a few words, from the first on, are unchanged.

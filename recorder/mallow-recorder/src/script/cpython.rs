@@ -382,6 +382,25 @@ impl<const V: usize> Frames for Python<V> {
         address(unsafe { word(frame, Self::LAYOUT.frame_outward) })
     }
 
+    /// Compares the words, without putting a state together. Nearly always what was an address, or 0, is one.
+    #[inline(always)]
+    unsafe fn is_unchanged(&self, frame: usize, look: FrameState, outside: usize) -> bool {
+        let layout = Self::LAYOUT;
+        let Entry::Flag(flag) = layout.entry else {
+            // SAFETY: by contract.
+            return unsafe { self.look(frame) == look && self.outward(frame) == outside };
+        };
+        let place_bits = if layout.place == Place::Address { usize::MAX } else { 0xffff_ffff };
+        // SAFETY: by contract.
+        unsafe {
+            let is_entry = usize::from(*((frame + flag) as *const u8) == 1);
+            word(frame, layout.frame_outward) == outside
+                && (word(frame, layout.frame_place) ^ look.place) & place_bits == 0
+                && word(frame, layout.frame_code) & CODE_BITS == look.code & !ENTRY
+                && is_entry == look.code >> 63
+        }
+    }
+
     #[inline]
     unsafe fn key(&self, _frame: usize, look: FrameState) -> u64 {
         let (code, is_entry) = (look.code & !ENTRY, look.code & ENTRY != 0);

@@ -23,8 +23,9 @@ pub const FRAMES_MAX: usize = 16 * 1024;
 const LEFT_MAX: usize = 8;
 /// If the stack is too deep, one call in so many checks whether it still is.
 const DEEP_CALLS: u32 = 256;
-const PAIRS: usize = 256;
-const STEPS: usize = 256;
+/// A quarter as many cost a Python program that recurses 1.7 times as many look-ups in the node table; four times as many save none.
+const PAIRS: usize = 1024;
+const STEPS: usize = 1024;
 const TRUSTED: usize = 256;
 
 /// What is read of a frame: all that its node depends on.
@@ -53,6 +54,17 @@ pub trait Frames {
     /// # Safety
     /// The frame is live.
     unsafe fn outward(&self, frame: usize) -> usize;
+
+    /// Returns whether a frame still has this state and this caller, which is 0 at the outermost. May miss it, if the other two functions are asked
+    /// then.
+    ///
+    /// # Safety
+    /// The frame is live.
+    #[inline(always)]
+    unsafe fn is_unchanged(&self, frame: usize, look: FrameState, outside: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe { self.look(frame) == look && self.outward(frame) == outside }
+    }
 
     /// Returns whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
     fn hold(&self) -> bool {
@@ -145,6 +157,8 @@ pub struct ScriptMemo {
     deep_calls: u32,
     /// The script's node at the last call.
     last: u32,
+    /// Pairs or steps are kept.
+    is_used: bool,
     /// The states of the thread that its reader trusts.
     pub trusted: Trusted,
     pairs: [Pair; PAIRS],
@@ -161,8 +175,11 @@ impl ScriptMemo {
     pub fn forget(&mut self) {
         (self.count, self.deep_calls, self.last) = (0, 0, 0);
         (self.trusted.owner, self.trusted.states) = (0, [0; TRUSTED]);
-        self.pairs.iter_mut().for_each(|pair| pair.node = 0);
-        self.steps.iter_mut().for_each(|step| step.generation = 0);
+        if self.is_used {
+            self.pairs.iter_mut().for_each(|pair| pair.node = 0);
+            self.steps.iter_mut().for_each(|step| step.generation = 0);
+            self.is_used = false;
+        }
     }
 
     /// The node of a native stack together with the script's.
@@ -188,6 +205,7 @@ impl ScriptMemo {
         // SAFETY: by contract.
         let node = unsafe { nodes::intern(table, around_pair(native), pair_key(script)) }.node;
         if !is_node_cut(node) {
+            self.is_used = true;
             *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
         }
         node
@@ -245,20 +263,8 @@ impl ScriptMemo {
             // SAFETY: as above.
             frame = unsafe { frames.outward(frame) };
         };
-        // The outermost difference: from here on inwards nodes are others.
-        let mut differs = kept + 1;
-        let mut inside = at(&self.kept, kept);
-        for (index, outside) in first(&self.kept, kept).iter().enumerate().rev() {
-            // SAFETY: the frame inside of it names it, or it was met above.
-            let (now, outward) = unsafe { (frames.look(inside.frame), frames.outward(inside.frame)) };
-            if now != inside.look {
-                differs = index + 1;
-            }
-            if outward != outside.frame {
-                return false;
-            }
-            inside = outside;
-        }
+        // SAFETY: the kept frame was met above.
+        let Some(differs) = (unsafe { self.outermost_difference(frames, kept) }) else { return false };
         if kept + fresh > FRAMES_MAX {
             return false;
         }
@@ -268,6 +274,50 @@ impl ScriptMemo {
         }
         self.count = kept + fresh;
         true
+    }
+
+    /// Compares the kept frames up to an index, which is that of a live one. Returns the index of the outermost whose state has changed, or the one behind
+    /// them: from there on inwards nodes are others. None if another frame called one of them.
+    #[inline(always)]
+    unsafe fn outermost_difference(&self, frames: &impl Frames, kept: usize) -> Option<usize> {
+        let innermost = at(&self.kept, kept);
+        // SAFETY: it is live; and so is each caller that the one inside of it names.
+        unsafe {
+            let mut inside = at(&self.kept, kept.saturating_sub(1));
+            let mut same = frames.outward(innermost.frame) == inside.frame;
+            for outside in first(&self.kept, kept.saturating_sub(1)).iter().rev() {
+                same = same && frames.is_unchanged(inside.frame, inside.look, outside.frame);
+                if !same {
+                    break;
+                }
+                inside = outside;
+            }
+            if !same {
+                return self.difference_around(frames, kept);
+            }
+            // Only the innermost has gone on, as a rule.
+            Some(if frames.look(innermost.frame) == innermost.look { kept + 1 } else { kept })
+        }
+    }
+
+    /// The same, frame by frame.
+    #[cold]
+    #[inline(never)]
+    unsafe fn difference_around(&self, frames: &impl Frames, kept: usize) -> Option<usize> {
+        let mut differs = kept + 1;
+        let mut inside = at(&self.kept, kept);
+        for (index, outside) in first(&self.kept, kept).iter().enumerate().rev() {
+            // SAFETY: the frame inside of it names it, or it is the live one.
+            let (now, outward) = unsafe { (frames.look(inside.frame), frames.outward(inside.frame)) };
+            if now != inside.look {
+                differs = index + 1;
+            }
+            if outward != outside.frame {
+                return None;
+            }
+            inside = outside;
+        }
+        Some(differs)
     }
 
     /// Returns the index of a frame, if it is among the innermost kept ones.
@@ -328,6 +378,7 @@ impl ScriptMemo {
         };
         if !is_node_cut(stack.node) {
             let generation = self.generation + 1;
+            self.is_used = true;
             *at_mut(&mut self.steps, place) = Step { look, stack, callers: callers.node, generation };
         }
         stack

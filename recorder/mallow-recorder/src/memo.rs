@@ -393,10 +393,14 @@ impl Memo {
         if walked.join == 0 {
             self.root = walked.root;
         }
-        let (key, whole) = self.hash_new_frames(walked);
-        let found = self.found_or_fetched(whole);
-        let complete = self.keep_plain(walked, cx) || self.keep_any(walked, cx);
-        let node = found.unwrap_or_else(|| self.node_of(walked, key, whole));
+        if let Some((key, hash)) = self.keep_plain(walked, cx) {
+            let node = self.found.find(hash).unwrap_or_else(|| self.node_of(walked, key, hash));
+            at_mut(&mut self.states, self.frame_count - 1).node = node;
+            return node;
+        }
+        let (key, hash) = self.hash_new_frames(walked);
+        let complete = self.keep_any(walked, cx);
+        let node = self.found.find(hash).unwrap_or_else(|| self.node_of(walked, key, hash));
         if complete {
             at_mut(&mut self.states, self.frame_count - 1).node = node;
         }
@@ -414,29 +418,26 @@ impl Memo {
         Reached { hash: outer.hash, extra: outer.extras_end(), outer_bp_matters: outer.bp_matters() }
     }
 
-    /// Keeps the new frames, outermost first, if nothing but words of the thread's own stack was read for them. Returns whether it did so with all of
-    /// them; if not, [`Memo::keep_any`] has to keep them.
+    /// Keeps the new frames, outermost first, if nothing but words of the thread's own stack was read for them. Returns the key of the
+    /// innermost frame and the hash of the whole stack if it did so with all of them; if not, [`Memo::keep_any`] has to keep them.
     #[inline(always)]
-    fn keep_plain(&mut self, walked: &Walked, cx: &UnwindContext) -> bool {
+    fn keep_plain(&mut self, walked: &Walked, cx: &UnwindContext) -> Option<(u64, u64)> {
         let new_frames = first(&self.new_frames, walked.new_count);
         let (from, to) = (walked.join, walked.join + walked.new_count);
         let is_own = |new: Option<&NewFrame>| new.is_some_and(|new| cx.stack.holds(new.slot));
         // The frames between the innermost and the outermost lie between them.
         if !walked.is_plain || !is_own(new_frames.first()) || !is_own(new_frames.last()) {
-            return false;
+            return None;
         }
         let Reached { mut hash, mut extra, mut outer_bp_matters } = self.reached(walked);
         let mut outer_bp = walked.join_bp;
-        let (Some(words), Some(states)) = (self.words.get_mut(from..to), self.states.get_mut(from..to))
-        else {
-            return false;
-        };
+        let (words, states) = (self.words.get_mut(from..to)?, self.states.get_mut(from..to)?);
         for ((new, word), state) in new_frames.iter().rev().zip(words).zip(states) {
             hash = stack_hash(new.key, hash);
             let is_saved = new.bp_slot != 0 && outer_bp_matters;
             let bp_word = Check { address: new.bp_slot, value: outer_bp };
             if is_saved && !keep_extra(&mut self.extras, &mut extra, cx, bp_word) {
-                return false;
+                return None;
             }
             outer_bp_matters = new.fp_use.bp_matters(outer_bp_matters);
             outer_bp = new.bp;
@@ -445,7 +446,7 @@ impl Memo {
             *state = State { bp: new.bp, hash, node: NOT_ASKED, mark };
         }
         self.frame_count = to;
-        true
+        Some((new_frames.first()?.key, hash))
     }
 
     /// Adds the new frames, outermost first, to the kept ones, up to the first of which something cannot be kept. Returns whether there was none.
@@ -497,18 +498,6 @@ impl Memo {
             hash = stack_hash(key, hash);
         }
         (key, hash)
-    }
-
-    /// Returns the node of a stack that was found recently. For another one it prefetches the node table: the kept
-    /// frames are written meanwhile.
-    #[inline(always)]
-    fn found_or_fetched(&mut self, hash: u64) -> Option<u32> {
-        let found = self.found.find(hash);
-        if found.is_none() {
-            // SAFETY: the table of this process.
-            unsafe { nodes::prefetch(process::nodes(), hash) };
-        }
-        found
     }
 
     /// The node of a walk's whole stack, which the thread does not know: found at once when the table has it.

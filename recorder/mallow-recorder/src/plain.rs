@@ -61,13 +61,11 @@ pub(crate) unsafe fn follow(
     }
     for new in new_frames.get_mut(count..until.frames).unwrap_or_default() {
         let (sp, pc) = (slot.wrapping_add(8), ra.wrapping_sub(1));
-        let Some(rule) = rules::cached(pc).filter(|rule| rule.is_plain() && slot < until.kept) else { break };
+        let Some(rule) = rules::cached_plain(pc).filter(|_| slot < until.kept) else { break };
         let base = if rule.base_is_bp() { bp } else { sp };
         let cfa = base.wrapping_add(rule.a() as usize);
-        let (outer, saved) = (cfa.wrapping_sub(8), cfa.wrapping_add(rule.b() as usize));
-        let is_bp_there = saved >= sp && saved < outer && saved & 7 == 0;
-        let is_there = outer >= sp && outer < until.end && outer & 7 == 0;
-        if !is_there || rule.saves_bp() && !is_bp_there {
+        let outer = cfa.wrapping_sub(8);
+        if outer < sp || outer >= until.end || outer & 7 != 0 {
             break;
         }
         // SAFETY: the address lies between the stack pointer and the end of the stack.
@@ -75,14 +73,19 @@ pub(crate) unsafe fn follow(
         if outer_ra == 0 {
             break;
         }
+        let (mut bp_slot, mut outer_bp) = (0, bp);
+        if rule.saves_bp() {
+            bp_slot = cfa.wrapping_add(rule.b() as usize);
+            if bp_slot < sp || bp_slot >= outer || bp_slot & 7 != 0 {
+                break;
+            }
+            // SAFETY: as above.
+            outer_bp = unsafe { *(bp_slot as *const usize) };
+        }
         let key = node_key(ra as u64, false, unloads::since(pc));
-        let bp_slot = if rule.saves_bp() { saved } else { 0 };
         let extras_end = extras_end as u32;
         *new = NewFrame { slot, ra, key, bp, bp_slot, extras_end, fp_use: rule.fp_use() };
-        if rule.saves_bp() {
-            // SAFETY: as above.
-            bp = unsafe { *(saved as *const usize) };
-        }
+        bp = outer_bp;
         (slot, ra) = (outer, outer_ra);
         added += 1;
     }

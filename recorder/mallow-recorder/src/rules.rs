@@ -211,6 +211,19 @@ pub fn cached(pc: usize) -> Option<Rule> {
     None
 }
 
+/// The rule for such a program counter, if it is plain and in the cache.
+#[inline(always)]
+pub(crate) fn cached_plain(pc: usize) -> Option<Rule> {
+    for place in [place(pc), place(pc) ^ 1] {
+        let entry = at(&CACHE, place).load(Ordering::Relaxed);
+        // An empty entry is not plain.
+        if entry >> 32 == tag(pc) && entry as u32 & PLAIN != 0 {
+            return Some(Rule(entry as u32));
+        }
+    }
+    None
+}
+
 #[cold]
 #[inline(never)]
 fn miss(pc: usize, generation: u64) -> Rule {

@@ -2,6 +2,8 @@
  * After dlclose the next dlopen maps another file where the first one was: same addresses, other functions. Whoever
  * caches symbols, unwind rules or stacks by address gives the second library's blocks to the first.
  *
+ * Both are used from the same place, so that not a word of the stack tells them apart.
+ *
  * 50 rounds: open libhazard_a.so, 3 blocks of 40 bytes (lib_a_alloc), close; open libhazard_b.so, 2 blocks of 56 bytes
  * (lib_b_alloc), close. Both are built from dlclose_same_address_library.c with the same layout. Blocks are freed here
  * after the close.
@@ -32,9 +34,11 @@ static FRAME void use_library(const char *file, const char *symbol, int count, i
 }
 
 int main(void) {
-    for (int i = 0; i < 50; i++) {
-        use_library("libhazard_a.so", "lib_a_alloc", 3, 0);
-        use_library("libhazard_b.so", "lib_b_alloc", 2, 1);
+    static const char *const files[] = {"libhazard_a.so", "libhazard_b.so"};
+    static const char *const symbols[] = {"lib_a_alloc", "lib_b_alloc"};
+    for (int i = 0; i < 100; i++) {
+        int which = i % 2;
+        use_library(files[which], symbols[which], 3 - which, which);
     }
     return reused ? 0 : 3;
 }

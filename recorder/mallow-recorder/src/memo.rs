@@ -175,7 +175,7 @@ impl Memo {
         // SAFETY: by contract.
         let walked = unsafe { self.walk(innermost, cx) };
         let node = self.commit(&walked, cx);
-        if !self.remember_whole(&walked, &innermost, cx) {
+        if !self.remember_whole(&walked, &innermost) {
             self.remember_path(&walked, &innermost);
         }
         node
@@ -189,10 +189,10 @@ impl Memo {
         Met { slot: at(&self.words, index).address, bp, hash: state.hash }
     }
 
-    /// Stores all that the walk of a short stack would read, if all of it is kept and lies above the innermost frame on the thread's own stack.
+    /// Stores all that the walk of a short stack would read, if all of it is kept: such words can be read again.
     /// Returns whether it did.
     #[inline(always)]
-    fn remember_whole(&mut self, walked: &Walked, innermost: &Frame, cx: &UnwindContext) -> bool {
+    fn remember_whole(&mut self, walked: &Walked, innermost: &Frame) -> bool {
         let count = self.frame_count;
         if count == 0
             || count > WHOLE_WORDS_MAX
@@ -203,10 +203,9 @@ impl Memo {
         }
         let state = *at(&self.states, count - 1);
         let (words, extras) = (first(&self.words, count - 1), first(&self.extras, state.extras_end()));
-        let is_above = |word: &Check| word.address > innermost.slot && cx.stack.holds(word.address);
-        let fits = words.len() + extras.len() <= WHOLE_WORDS_MAX
-            && at(&self.words, count - 1).address == innermost.slot;
-        if !fits || !words.iter().chain(extras).all(is_above) {
+        if words.len() + extras.len() > WHOLE_WORDS_MAX
+            || at(&self.words, count - 1).address != innermost.slot
+        {
             return false;
         }
         let words = words.iter().rev().chain(extras).copied();

@@ -107,12 +107,12 @@ impl PathCache {
     /// Returns the node of a call with this innermost frame, if its whole stack is that of a kept path.
     ///
     /// # Safety
-    /// The frame is the innermost of this thread. If a path begins with it, it lies on the thread's own stack.
+    /// The frame is the innermost of this thread, and nothing was unloaded since the paths were kept.
     #[inline(always)]
     pub unsafe fn find_whole(&self, innermost: &Frame) -> Option<u32> {
         let path = at(&self.paths, place(innermost));
         let may_be = path.mark == mark(TO_THE_END, self.era) && path.begins_with(innermost);
-        // SAFETY: the words lie between the innermost frame and the end of the stack.
+        // SAFETY: a stack is kept if its words can be read again, which lies with those who kept it.
         (may_be && unsafe { path.is_unchanged() }).then_some(path.node)
     }
 
@@ -158,8 +158,8 @@ impl PathCache {
         self.keep(innermost, bp_matters, node, join as u32, words.iter().copied()).met = met;
     }
 
-    /// Keeps a whole stack in the place of an older path. `words` are all that its walk read, at most [`WHOLE_WORDS_MAX`], and lie on the
-    /// thread's own stack above the innermost frame.
+    /// Keeps a whole stack in the place of an older path. `words` are all that its walk read, at most [`WHOLE_WORDS_MAX`], and
+    /// can be read whenever kept frames can.
     #[inline(always)]
     pub fn remember_whole(
         &mut self,

@@ -1,9 +1,9 @@
 //! Calls that are only counted: the short way in, for hooks that have nothing to keep.
 
 use crate::Caller;
-use crate::thread::{Thread, current};
-use crate::thread_status::{COUNTING, IN_REAL};
-use core::sync::atomic::{Ordering, compiler_fence};
+use crate::thread::{Thread, begin_call, current};
+use crate::thread_status::COUNTING;
+use core::sync::atomic::Ordering;
 
 /// A hooked call that is only counted, of a thread that does nothing else of ours meanwhile: nearly every call under
 /// `stat`. Cheaper than a [`Guard`](crate::thread::Guard), because there is nothing to return to but counting.
@@ -37,11 +37,7 @@ impl Counting {
     #[inline(always)]
     pub unsafe fn begin(self, caller: Caller) -> Counted {
         // SAFETY: this thread's state.
-        unsafe {
-            (*self.thread).status.state.store(IN_REAL, Ordering::Relaxed);
-            compiler_fence(Ordering::SeqCst);
-            (*self.thread).outer_sp = caller.sp;
-        }
+        unsafe { begin_call(self.thread, caller) };
         Counted { thread: self.thread }
     }
 }

@@ -1,8 +1,8 @@
 //! Calls that are recorded: the short way in.
 
 use crate::Caller;
-use crate::thread::{Recording, Thread, current};
-use crate::thread_status::{IN_REAL, RECORDING};
+use crate::thread::{Recording, Thread, begin_call, current};
+use crate::thread_status::RECORDING;
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A hooked call that is recorded, of a thread that was between calls: nearly every one under `record`. Cheaper than a
@@ -22,14 +22,12 @@ pub unsafe fn enter_recording(caller: Caller) -> Option<Recorded> {
     if thread.is_null() {
         return None;
     }
-    // SAFETY: as in `enter`; the state first, as in `begin` there.
+    // SAFETY: as in `enter`.
     unsafe {
         if (*thread).status.state.load(Ordering::Relaxed) != RECORDING {
             return None;
         }
-        (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
-        compiler_fence(Ordering::SeqCst);
-        (*thread).outer_sp = caller.sp;
+        begin_call(thread, caller);
     }
     Some(Recorded { thread })
 }

@@ -24,7 +24,7 @@ use crate::sys;
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::event::skip_word;
+use mallow_wire::event::{skip_word, time_word};
 use mallow_wire::shared::{Channel, HEARTBEAT_LEFT, RING_WORDS};
 
 /// How far ahead of a record the ring is prefetched: the collector's CPU has the cache lines that it read last, and a
@@ -79,7 +79,7 @@ impl Writer {
         Writer { channel, words, reserved: AtomicU64::new(head), ..Writer::none() }
     }
 
-    /// Writes a record of `N` words, waiting for the collector when the ring is full.
+    /// Writes a record of one word or two, with its time in front of it unless that is 0, waiting for the collector when the ring is full.
     ///
     /// # Errors
     /// Why it is lost.
@@ -87,7 +87,25 @@ impl Writer {
     /// # Safety
     /// The writer is the calling thread's.
     #[inline(always)]
-    pub unsafe fn push<const N: usize>(&self, words: [u64; N]) -> Result<(), Unwritten> {
+    pub unsafe fn push<const N: usize>(&self, tsc: u64, words: [u64; N]) -> Result<(), Unwritten> {
+        const { assert!(N == 1 || N == 2) };
+        // Each length has code of its own, in which nothing depends on whether there is a time.
+        // SAFETY: by contract. Of one word the last is the first.
+        unsafe {
+            match tsc {
+                0 => self.put(words),
+                _ if N == 1 => self.put([time_word(tsc), words[0]]),
+                _ => self.put([time_word(tsc), words[0], words[N - 1]]),
+            }
+        }
+    }
+
+    /// Reserves, writes and publishes.
+    ///
+    /// # Safety
+    /// As [`Writer::push`].
+    #[inline(always)]
+    unsafe fn put<const N: usize>(&self, words: [u64; N]) -> Result<(), Unwritten> {
         let need = N as u64;
         let at = self.reserve(need);
         if at + need > self.limit.load(Ordering::Relaxed) {
@@ -334,8 +352,19 @@ mod tests {
 
         fn push(&self, word: u64) {
             // SAFETY: this thread's own.
-            unsafe { self.writer.push([word, word]) }.unwrap();
+            unsafe { self.writer.push(0, [word, word]) }.unwrap();
         }
+    }
+
+    #[test]
+    fn a_time_stamp_precedes_its_record() {
+        let bench = bench();
+        // SAFETY: as above.
+        unsafe { bench.writer.push(9, [7]).and_then(|()| bench.writer.push(0, [8])) }.unwrap();
+        assert_eq!((bench.head(), bench.words()), (3, [time_word(9), 7, 8, 0]));
+        // SAFETY: as above.
+        unsafe { bench.writer.push(11, [5, 6]) }.unwrap();
+        assert_eq!((bench.head(), bench.words()), (6, [time_word(9), 7, 8, time_word(11), 5, 6, 0]));
     }
 
     #[test]

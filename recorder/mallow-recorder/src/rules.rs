@@ -201,23 +201,22 @@ pub fn rule_at(pc: usize, generation: u64) -> Rule {
 
 /// The rule for such a program counter, if it is in the cache.
 #[inline(always)]
-pub fn cached(pc: usize) -> Option<Rule> {
-    for place in [place(pc), place(pc) ^ 1] {
-        let entry = at(&CACHE, place).load(Ordering::Relaxed);
-        if entry >> 32 == tag(pc) && entry as u32 != 0 {
-            return Some(Rule(entry as u32));
-        }
-    }
-    None
+fn cached(pc: usize) -> Option<Rule> {
+    cached_such(pc, |rule| rule.0 != 0)
 }
 
 /// The rule for such a program counter, if it is plain and in the cache.
 #[inline(always)]
 pub(crate) fn cached_plain(pc: usize) -> Option<Rule> {
+    cached_such(pc, Rule::is_plain)
+}
+
+/// `is_such` is false of the rule 0, which an empty entry has.
+#[inline(always)]
+fn cached_such(pc: usize, is_such: impl Fn(Rule) -> bool) -> Option<Rule> {
     for place in [place(pc), place(pc) ^ 1] {
         let entry = at(&CACHE, place).load(Ordering::Relaxed);
-        // An empty entry is not plain.
-        if entry >> 32 == tag(pc) && entry as u32 & PLAIN != 0 {
+        if entry >> 32 == tag(pc) && is_such(Rule(entry as u32)) {
             return Some(Rule(entry as u32));
         }
     }

@@ -42,7 +42,6 @@ use crate::tls;
 use crate::unloads;
 use crate::walk::{UnwindContext, is_guessed as is_guessed_way};
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering, compiler_fence};
-use mallow_wire::event::time_word;
 use mallow_wire::shared::{Channel, NODE_ROOT};
 
 /// A thread's state.
@@ -115,24 +114,17 @@ pub trait Recording {
         unsafe { (*self.thread()).status.state.store(IN_REAL, Ordering::Relaxed) };
     }
 
-    /// Writes a record of one word or two, with its time in front of it if it needs one ([`crate::stamps`]); returns false if it is lost. To be
-    /// called after the allocator has returned a block, or before it gets a block to free.
+    /// Writes a record, with its time if it needs one ([`crate::stamps`]); returns false if it is lost. To be called
+    /// after the allocator has returned a block, or before it gets a block to free.
     #[inline(always)]
     fn push<const N: usize>(&self, words: [u64; N]) -> bool {
-        const { assert!(N == 1 || N == 2) };
         let thread = self.thread();
-        // SAFETY: the call's thread is this thread, and owns a channel. Of one word the last is the first.
-        let pushed = unsafe {
-            match (*thread).stamps.next() {
-                0 => (*thread).ring.push(words),
-                tsc if N == 1 => (*thread).ring.push([time_word(tsc), words[0]]),
-                tsc => (*thread).ring.push([time_word(tsc), words[0], words[N - 1]]),
+        // SAFETY: the call's thread is this thread, and owns a channel.
+        unsafe {
+            match (*thread).ring.push((*thread).stamps.next(), words) {
+                Ok(()) => true,
+                Err(why) => go_without(thread, why),
             }
-        };
-        match pushed {
-            Ok(()) => true,
-            // SAFETY: as above.
-            Err(why) => unsafe { go_without(thread, why) },
         }
     }
 
@@ -200,14 +192,22 @@ pub unsafe fn enter(caller: Caller) -> Entry {
 #[inline(always)]
 unsafe fn begin(thread: *mut Thread, caller: Caller, back: u32) -> Guard {
     // SAFETY: the caller passes this thread's state.
+    Guard { thread, back, back_sp: unsafe { begin_call(thread, caller) } }
+}
+
+/// Notes that a call is in progress. Returns the stack pointer of the one before it.
+///
+/// # Safety
+/// `thread` is this thread's state.
+#[inline(always)]
+pub(crate) unsafe fn begin_call(thread: *mut Thread, caller: Caller) -> usize {
+    // SAFETY: by contract.
     unsafe {
         // The state first: otherwise a handler between the two would count as a first call, and leave its own stack
         // pointer behind.
         (*thread).status.state.store(IN_REAL, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
-        let back_sp = (*thread).outer_sp;
-        (*thread).outer_sp = caller.sp;
-        Guard { thread, back, back_sp }
+        core::mem::replace(&mut (*thread).outer_sp, caller.sp)
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::made_code::MadeCode;
 use crate::marks::Marks;
 use crate::stack_table::StackTable;
-use mallow_profile::{RegionMetrics, RegionTotals, StackId, Summary};
+use mallow_profile::{Ended, RegionMetrics, RegionTotals, StackId};
 use mallow_scripts::Scripts;
 use mallow_trace::{MappedModule, ProcessEnd, ProcessStart, ThreadName};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) struct ExitedProcess {
     pub(crate) python_objects: bool,
     /// Why its metrics are not those of its heap, if they are not.
     pub(crate) blind: Option<String>,
-    pub(crate) folded: Summary,
+    pub(crate) folded: Ended,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
     /// The script frames on them.
@@ -78,7 +78,7 @@ impl ExitedProcess {
             unfinished: Vec::new(),
             python_objects: false,
             blind: None,
-            folded: Summary::default(),
+            folded: Ended::default(),
             stacks: StackTable::for_test(nodes),
             scripts: Scripts::default(),
             made: MadeCode::default(),

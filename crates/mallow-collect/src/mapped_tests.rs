@@ -24,7 +24,7 @@ fn summed(records: &[Record]) -> [Summary; 2] {
         pairing.mapping(MappingEvent { address, size, stack: STACK, thread, time_us });
     }
     let mut payload = Vec::new();
-    let own = pairing.finish(1_000_000, |events| events.take(&mut payload));
+    let own = pairing.finish(1_000_000, |events| events.take(&mut payload)).into_summary();
     let mut replay = Replay(Aggregator::new().told_requests());
     decode_events(&payload, &mut replay).expect("what was encoded can be decoded");
     [own, replay.0.finish(1_000_000)]

@@ -499,7 +499,7 @@ impl Pairing {
         mut self,
         end_us: u64,
         flush: impl FnOnce(&mut EventEncoder),
-    ) -> mallow_profile::Summary {
+    ) -> mallow_profile::Ended {
         let time_us = self.last_us;
         for (_, free) in std::mem::take(&mut self.pending_frees) {
             self.give_up(free, time_us);
@@ -511,6 +511,6 @@ impl Pairing {
         if let Some(events) = &mut self.events {
             flush(events);
         }
-        self.fold.finish(end_us.max(time_us))
+        self.fold.end(end_us.max(time_us))
     }
 }

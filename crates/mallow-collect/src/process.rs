@@ -483,13 +483,13 @@ impl TracedProcess {
         self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);
     }
 
-    /// Closes its part of the trace.
+    /// Closes its part of the trace. Returns what is kept of it, and the memory that was shared with it.
     pub(crate) fn end(
         mut self,
         exit: Option<Exit>,
         clock: &Clock,
         sink: &mut dyn Sink,
-    ) -> Result<ExitedProcess, CollectError> {
+    ) -> Result<(ExitedProcess, Mapping), CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         let events_lost = self.events_lost();
         self.read_modules_to_the_end();
@@ -529,7 +529,7 @@ impl TracedProcess {
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
         let (stacks, scripts) = stacks.into_table();
         // A program may start thousands of processes: of an ended one only its sums and their stacks are kept.
-        Ok(ExitedProcess {
+        let exited = ExitedProcess {
             index,
             start,
             end,
@@ -546,7 +546,8 @@ impl TracedProcess {
             made,
             modules: modules.into_list(),
             executable,
-        })
+        };
+        Ok((exited, mapping))
     }
 }
 

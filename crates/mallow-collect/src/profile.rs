@@ -65,15 +65,15 @@ fn add_process(profile: &mut Profile, process: &ExitedProcess, locations: &[Loca
         parent: parent.map(|parent| StackId(base + parent)),
         location: locations[address as usize],
     }));
-    profile.sites.reserve(folded.sites.len());
+    profile.sites.reserve(folded.sites().len());
     let room = profile.sites.spare_capacity_mut();
     want_large_pages(room.as_mut_ptr().cast(), size_of_val(room));
-    profile.sites.extend(folded.sites.iter().map(|site| Site {
+    profile.sites.extend(folded.sites().map(|site| Site {
         process: index,
         stack: (site.stack != Aggregator::NO_STACK).then(|| StackId(base + site.stack.0)),
         totals: site.totals,
     }));
-    profile.take_requests(index, base, folded.requests.as_deref());
+    profile.take_requests(index, base, folded.requests());
     let mut of_threads: Vec<Thread> = folded
         .threads
         .iter()

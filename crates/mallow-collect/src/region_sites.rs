@@ -1,6 +1,6 @@
 //! The sites of a region or of a whole process: which of very many are named.
 
-use mallow_profile::{Aggregator, RegionMetrics, SiteSummary, StackId, Summary};
+use mallow_profile::{Aggregator, Ended, RegionMetrics, SiteSummary, StackId};
 
 /// Stacks of a run that are resolved by their allocations, and as many by what they left. A program's start may have
 /// ten thousands that no one reads: the others are merged into one site without frames, so that sums stay complete.
@@ -31,8 +31,8 @@ pub(crate) fn pruned(sites: Vec<(StackId, RegionMetrics)>) -> Vec<(StackId, Regi
 }
 
 /// The sites of a whole process.
-pub(crate) fn of_folded(folded: &Summary) -> Vec<(StackId, RegionMetrics)> {
-    pruned(folded.sites.iter().map(|site| (site.stack, metrics_of(site))).collect())
+pub(crate) fn of_folded(folded: &Ended) -> Vec<(StackId, RegionMetrics)> {
+    pruned(folded.sites().map(|site| (site.stack, metrics_of(&site))).collect())
 }
 
 fn metrics_of(site: &SiteSummary) -> RegionMetrics {

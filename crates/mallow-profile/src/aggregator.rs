@@ -8,10 +8,12 @@
 //! An aggregator never panics on events that contradict each other; a free of a block that is not live counts as
 //! unmatched.
 
+mod ended;
 mod site;
 mod slab;
 
 use crate::{Request, RequestTotals, SiteTotals, StackId, Totals};
+pub use ended::Ended;
 use site::Sites;
 use slab::{NO_BLOCK, Slab};
 
@@ -314,15 +316,20 @@ impl Aggregator {
     }
 
     /// Ends the process: blocks that are live now are leaked, and have lived until `end_us`.
-    pub fn finish(mut self, end_us: u64) -> Summary {
-        let requests = self.requests.take().map(|requests| self.sites.requests(&requests).collect());
-        Summary {
+    pub fn finish(self, end_us: u64) -> Summary {
+        self.end(end_us).into_summary()
+    }
+
+    /// As [`Aggregator::finish`], with its sites left as they were counted.
+    pub fn end(self, end_us: u64) -> Ended {
+        Ended {
             totals: self.totals(),
             peak_us: self.peak_us,
             frees_unmatched: self.frees_unmatched,
-            sites: self.sites.finish(self.peak_serial, end_us, self.slab.advise),
             threads: self.threads.iter().map(|thread| thread.metrics).collect(),
-            requests,
+            requests: self.requests,
+            sites: self.sites.end(self.peak_serial, end_us),
+            advise: self.slab.advise,
         }
     }
 

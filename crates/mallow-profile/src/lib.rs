@@ -26,8 +26,8 @@ mod suppressions;
 
 pub use accesses::{ByteAccesses, SiteAccesses};
 pub use aggregator::{
-    Aggregator, BlockId, LiveSite, MemoryAdvice, ReallocAttribution, SiteSummary, Summary, ThreadIndex,
-    ThreadSummary,
+    Aggregator, BlockId, Ended, LiveSite, MemoryAdvice, ReallocAttribution, SiteSummary, Summary,
+    ThreadIndex, ThreadSummary,
 };
 pub use allocator::{Allocator, AllocatorMetrics, AllocatorState, Arena, Bin};
 pub use builder::ProfileBuilder;

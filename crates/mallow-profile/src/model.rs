@@ -209,12 +209,12 @@ impl Profile {
         &mut self,
         process: ProcessIndex,
         base: u32,
-        requests: Option<&[(StackId, RequestTotals)]>,
+        requests: Option<impl Iterator<Item = (StackId, RequestTotals)>>,
     ) {
         let Some(requests) = requests else { return };
         let site =
             |stack: StackId| (stack != Aggregator::NO_STACK).then(|| StackId(base.wrapping_add(stack.0)));
-        self.requests.add(process, requests.iter().map(|(stack, totals)| (site(*stack), *totals)));
+        self.requests.add(process, requests.map(|(stack, totals)| (site(stack), totals)));
     }
 
     /// Returns whether the requests of all sites are known.

@@ -40,7 +40,6 @@
 //! 18                  sizes
 //! ```
 
-mod column;
 mod decode;
 mod encode;
 mod predict;

@@ -59,6 +59,7 @@
 
 mod accesses;
 mod chunk;
+mod column;
 mod error;
 mod event_copy;
 mod events;
@@ -90,6 +91,7 @@ pub use process::{LiveSamples, ProcessEnd, ProcessStart, Samples, ThreadName, Th
 pub use reader::{Trace, read_bytes, read_bytes_with, read_file, read_file_with};
 pub use recording::{End, Origin, Unnamed, Unseen};
 pub use stacks::{MappedModule, Modules, StackNode, Stacks};
+pub use summary::encode_ended;
 pub use symbols::{SymbolFrame, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};
 pub use varint::DecodeError;
 pub use write_profile::{write_profile, write_profile_with};

@@ -7,15 +7,18 @@
 //!
 //! Sites are best in the order of stack ids, and stack ids are not checked.
 
+use crate::column::Column;
 use crate::varint::{DecodeError, Reader, put, zigzag};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{RequestTotals, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals};
+use mallow_profile::{
+    Ended, RequestTotals, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals,
+};
 
-/// A column: the metric, and what a reader expects there.
-type Column<'a> = (&'a mut u64, &'static str);
+/// A figure: the metric, and what a reader expects there.
+type Figure<'a> = (&'a mut u64, &'static str);
 
 /// The columns of a process's totals.
-fn columns(totals: &mut Totals) -> [Column<'_>; 10] {
+fn columns(totals: &mut Totals) -> [Figure<'_>; 10] {
     [
         (&mut totals.allocations, "the allocations"),
         (&mut totals.bytes, "the bytes"),
@@ -30,8 +33,11 @@ fn columns(totals: &mut Totals) -> [Column<'_>; 10] {
     ]
 }
 
+/// The figures of a site in a row.
+const ROW_ENTRIES: usize = 14;
+
 /// The columns of a site that are written unchanged.
-fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
+fn site_columns(totals: &mut SiteTotals) -> [Figure<'_>; 12] {
     [
         (&mut totals.allocations, "a site's allocations"),
         (&mut totals.bytes, "a site's bytes"),
@@ -49,7 +55,7 @@ fn site_columns(totals: &mut SiteTotals) -> [Column<'_>; 12] {
 }
 
 /// The columns of a site's requests.
-fn request_columns(totals: &mut RequestTotals) -> [Column<'_>; 4] {
+fn request_columns(totals: &mut RequestTotals) -> [Figure<'_>; 4] {
     [
         (&mut totals.zeroed.allocations, "the allocations of zeroed memory"),
         (&mut totals.zeroed.bytes, "the bytes of zeroed memory"),
@@ -62,33 +68,10 @@ impl Payload for Summary {
     const KIND: ChunkKind = ChunkKind::FOLDED;
 
     fn encode(&self, out: &mut Vec<u8>) {
-        columns(&mut self.totals.clone()).iter().for_each(|(metric, _)| put(out, **metric));
-        put(out, self.peak_us);
-        put(out, self.frees_unmatched);
-        put(out, self.threads.len() as u64);
-        for thread in &self.threads {
-            put(out, thread.allocations);
-            put(out, thread.bytes);
-        }
-        put(out, self.sites.len() as u64);
-        let mut stack = 0;
-        for site in &self.sites {
-            put(out, zigzag(u64::from(site.stack.0).wrapping_sub(stack)));
-            let mut totals = site.totals;
-            site_columns(&mut totals).iter().for_each(|(metric, _)| put(out, **metric));
-            put(out, zigzag(totals.last_us.wrapping_sub(totals.first_us)));
-            stack = u64::from(site.stack.0);
-        }
-        self.sites.iter().for_each(|site| put(out, site.totals.live_blocks_at_max));
+        put_process(out, &self.totals, [self.peak_us, self.frees_unmatched], &self.threads);
+        put_sites(out, self.sites.iter().copied());
         let Some(requests) = &self.requests else { return };
-        put(out, requests.len() as u64);
-        let mut before = 0;
-        for (stack, totals) in requests {
-            put(out, zigzag(u64::from(stack.0).wrapping_sub(before)));
-            let mut totals = *totals;
-            request_columns(&mut totals).iter().for_each(|(metric, _)| put(out, **metric));
-            before = u64::from(stack.0);
-        }
+        put_requests(out, requests.len(), requests.iter().copied());
     }
 
     fn decode(payload: &[u8]) -> Result<Summary, DecodeError> {
@@ -130,6 +113,53 @@ impl Payload for Summary {
             })?);
         }
         Ok(summary)
+    }
+}
+
+/// Appends the payload of the [`Summary`] that is made of a process's figures, without making it.
+pub fn encode_ended(ended: &Ended, out: &mut Vec<u8>) {
+    put_process(out, &ended.totals, [ended.peak_us, ended.frees_unmatched], &ended.threads);
+    put_sites(out, ended.sites());
+    if let (Some(count), Some(requests)) = (ended.request_count(), ended.requests()) {
+        put_requests(out, count, requests);
+    }
+}
+
+fn put_process(out: &mut Vec<u8>, totals: &Totals, figures: [u64; 2], threads: &[ThreadSummary]) {
+    columns(&mut totals.clone()).iter().for_each(|(metric, _)| put(out, **metric));
+    figures.iter().for_each(|figure| put(out, *figure));
+    put(out, threads.len() as u64);
+    for thread in threads {
+        put(out, thread.allocations);
+        put(out, thread.bytes);
+    }
+}
+
+fn put_sites(out: &mut Vec<u8>, sites: impl ExactSizeIterator<Item = SiteSummary>) {
+    put(out, sites.len() as u64);
+    // The last column is behind all others.
+    let (mut row, mut blocks_at_max) = (Column::new(ROW_ENTRIES), Column::new(sites.len()));
+    let mut before = 0;
+    for SiteSummary { stack, mut totals } in sites {
+        let stack = u64::from(stack.0);
+        row.clear();
+        row.put(zigzag(stack.wrapping_sub(before)));
+        site_columns(&mut totals).iter().for_each(|(metric, _)| row.put(**metric));
+        row.put(zigzag(totals.last_us.wrapping_sub(totals.first_us)));
+        out.extend_from_slice(row.bytes());
+        blocks_at_max.put(totals.live_blocks_at_max);
+        before = stack;
+    }
+    out.extend_from_slice(blocks_at_max.bytes());
+}
+
+fn put_requests(out: &mut Vec<u8>, count: usize, requests: impl Iterator<Item = (StackId, RequestTotals)>) {
+    put(out, count as u64);
+    let mut before = 0;
+    for (stack, mut totals) in requests {
+        put(out, zigzag(u64::from(stack.0).wrapping_sub(before)));
+        request_columns(&mut totals).iter().for_each(|(metric, _)| put(out, **metric));
+        before = u64::from(stack.0);
     }
 }
 

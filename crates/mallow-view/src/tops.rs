@@ -9,7 +9,7 @@ use crate::looks::Appearances;
 use crate::{FrameVisibility, plumbing};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::SiteTotals;
-use mallow_stacks::{Metric, Site, StackProfile, Stacks, Weights};
+use mallow_stacks::{Metric, Site, StackId, StackProfile, Stacks, Weights};
 use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
 
@@ -60,8 +60,8 @@ struct Groups<'a, W> {
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
     looks: Appearances<'a>,
-    /// For each group whether some stack of it has a frame with a line; computed on demand.
-    lined: Option<Vec<bool>>,
+    /// Computed on demand.
+    lined: Option<Lined<'a>>,
 }
 
 struct Group<'a, W> {
@@ -198,16 +198,10 @@ impl<'a, W: Weights> Groups<'a, W> {
 
     /// Returns whether some stack of a group has a frame with a line.
     fn has_lines(&mut self, group: usize) -> bool {
-        let (stacks, sites, of_sites) = (self.stacks, self.sites, &self.of_sites);
-        let groups = self.groups.len();
-        let lined = self.lined.get_or_insert_with(|| {
-            let (of_stacks, mut of_groups) = (lined(stacks), vec![false; groups]);
-            for (site, group) in sites.iter().zip(of_sites) {
-                of_groups[*group as usize] |= site.stack.is_some_and(|stack| of_stacks[stack.0 as usize]);
-            }
-            of_groups
-        });
-        lined[group]
+        let (stacks, sites) = (self.stacks, self.sites);
+        let of_group = sites.iter().zip(&self.of_sites).filter(|(_, of)| **of as usize == group);
+        let lined = self.lined.get_or_insert_with(|| Lined::of(stacks));
+        of_group.filter_map(|(site, _)| site.stack).any(|stack| lined.is_at_or_outwards(stack))
     }
 
     /// Returns the first row of a group by a measure.
@@ -235,16 +229,40 @@ fn has_line(frame: &Frame) -> bool {
     frame.file.is_some() && frame.line.is_some() && plumbing::root_rule(frame).is_none()
 }
 
-/// Returns for each stack node whether a frame with a line is at it or outwards of it.
-fn lined(stacks: &Stacks) -> Vec<bool> {
-    let locations: Vec<bool> =
-        stacks.locations.iter().map(|location| location.frames.iter().any(has_line)).collect();
-    let mut lined: Vec<bool> = Vec::with_capacity(stacks.nodes.len());
-    for node in &stacks.nodes {
-        let outer = node.parent.is_some_and(|parent| lined[parent.0 as usize]);
-        lined.push(outer || locations[node.location.0 as usize]);
+/// Which stacks have a frame with a line. Most groups need a look at one of theirs.
+struct Lined<'a> {
+    stacks: &'a Stacks,
+    /// By location; computed on demand.
+    locations: Vec<Option<bool>>,
+    /// The nodes of stacks that have none.
+    without: Vec<bool>,
+}
+
+impl<'a> Lined<'a> {
+    fn of(stacks: &'a Stacks) -> Self {
+        let (locations, without) = (vec![None; stacks.locations.len()], vec![false; stacks.nodes.len()]);
+        Self { stacks, locations, without }
     }
-    lined
+
+    /// Returns whether a frame with a line is at a node or outwards of it.
+    fn is_at_or_outwards(&mut self, stack: StackId) -> bool {
+        let (mut at, mut is_lined) = (Some(stack), false);
+        while let Some(id) = at.filter(|id| !is_lined && !self.without[id.0 as usize]) {
+            let node = self.stacks.node(id);
+            let location = node.location.0 as usize;
+            let has_one = || self.stacks.locations[location].frames.iter().any(has_line);
+            is_lined = *self.locations[location].get_or_insert_with(has_one);
+            at = node.parent;
+        }
+        if !is_lined {
+            let mut at = Some(stack);
+            while let Some(id) = at.filter(|id| !self.without[id.0 as usize]) {
+                self.without[id.0 as usize] = true;
+                at = self.stacks.node(id).parent;
+            }
+        }
+        is_lined
+    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_base::grouped;
 use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
-use mallow_trace::{End, ProcessEnd, ProcessStart, Unnamed, Unseen};
+use mallow_trace::{ChunkKind, End, ProcessEnd, ProcessStart, Unnamed, Unseen, encode_ended};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -65,9 +65,11 @@ pub(crate) fn finish<S: Sink + Send>(
         (symbols, profile)
     };
     let (symbols, profile) = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, read)?;
+    let (memory, is_own) = (collector.last_memory.take(), collector.wanted.own);
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = match profile {
         Some(mut profile) => {
+            let_go((exited, memory), is_own);
             sink.put_whole(&symbols)?;
             let nameless = put_nameless(sink, nameless())?;
             profile.recording = Recording { duration_us, nameless, ..about };
@@ -99,7 +101,9 @@ fn put_sums_beside<T>(
     let put = || {
         let mut sink = sink.lock().unwrap_or_else(PoisonError::into_inner);
         let sink: &mut dyn Sink = &mut **sink;
-        exited.iter().try_for_each(|process| sink.put(process.index, &process.folded))?;
+        exited.iter().try_for_each(|process| {
+            sink.chunk(ChunkKind::FOLDED, process.index, &mut |out| encode_ended(&process.folded, out))
+        })?;
         sink.flush()
     };
     std::thread::scope(|scope| {
@@ -113,6 +117,15 @@ fn put_sums_beside<T>(
         };
         put.map(|()| done)
     })
+}
+
+/// Drops what is no longer needed while something else is done: to unmap the memory that a program shared takes some milliseconds. Nobody waits for
+/// that; the end of the process would take as long for it. In the profiled process itself (`is_own`) there is no thread for it either.
+fn let_go(unneeded: impl Send + 'static, is_own: bool) {
+    if !is_own {
+        // Where no thread can be had it is dropped here.
+        let _ = std::thread::Builder::new().name("mallow-unmap".into()).spawn(|| drop(unneeded));
+    }
 }
 
 /// Says what is not known because recording began some time after the command.
@@ -165,7 +178,6 @@ fn put_missing_child(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mallow_trace::ChunkKind;
     use std::thread::{ThreadId, current};
 
     /// Notes which thread writes.

@@ -3,7 +3,7 @@
 //! A new peak would have to copy every site's live metrics. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
-use super::{LiveSite, MemoryAdvice, SiteSummary};
+use super::{LiveSite, SiteSummary};
 use crate::{RequestTotals, SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
@@ -110,8 +110,10 @@ impl SiteMetrics {
         }
     }
 
-    fn finish(mut self, peak_serial: u64, end_us: u64) -> SiteSummary {
-        self.keep_peak(peak_serial);
+    fn finish(&self, peak_serial: u64, end_us: u64) -> SiteSummary {
+        let is_kept = self.peak_serial == peak_serial;
+        let (peak_bytes, peak_blocks) =
+            if is_kept { (self.peak_bytes, self.peak_blocks) } else { (self.live_bytes, self.live_blocks) };
         let lived = self.lifetime_us.wrapping_add(u64::from(self.live_blocks).wrapping_mul(end_us));
         SiteSummary {
             stack: StackId(self.stack),
@@ -121,8 +123,8 @@ impl SiteMetrics {
                 reallocations: self.reallocations,
                 temporary: self.temporary,
                 failed: self.failed,
-                peak_bytes: self.peak_bytes,
-                peak_blocks: u64::from(self.peak_blocks),
+                peak_bytes,
+                peak_blocks: u64::from(peak_blocks),
                 leaked_bytes: self.live_bytes,
                 leaked_blocks: u64::from(self.live_blocks),
                 live_bytes_max: self.live_bytes_max,
@@ -175,17 +177,6 @@ impl Sites {
         *request as usize - 1
     }
 
-    /// Returns the requests of each site that has some, in the order of first calls.
-    pub(super) fn requests(
-        &self,
-        requests: &[RequestTotals],
-    ) -> impl Iterator<Item = (StackId, RequestTotals)> {
-        let of = |site: &SiteMetrics| {
-            Some((StackId(site.stack), *requests.get((site.request as usize).checked_sub(1)?)?))
-        };
-        self.metrics.iter().filter_map(of)
-    }
-
     #[cold]
     fn make(&mut self, stack: StackId) -> u32 {
         let place = stack.0.wrapping_add(1) as usize;
@@ -203,16 +194,34 @@ impl Sites {
         self.metrics.iter().filter(|site| site.live_blocks > 0).map(SiteMetrics::live)
     }
 
-    pub(super) fn finish(
-        self,
-        peak_serial: u64,
-        end_us: u64,
-        advise: Option<MemoryAdvice>,
-    ) -> Vec<SiteSummary> {
-        let mut sites: Vec<SiteSummary> = Vec::with_capacity(self.metrics.len());
-        let bytes = sites.capacity() * size_of::<SiteSummary>();
-        advise.into_iter().for_each(|advise| advise(sites.as_mut_ptr().cast(), bytes));
-        sites.extend(self.metrics.into_iter().map(|site| site.finish(peak_serial, end_us)));
-        sites
+    /// No more events will come.
+    pub(super) fn end(self, peak_serial: u64, end_us: u64) -> EndedSites {
+        EndedSites { metrics: self.metrics, peak_serial, end_us }
+    }
+}
+
+/// The sites of a process that has ended.
+#[derive(Debug, Default)]
+pub(super) struct EndedSites {
+    metrics: Vec<SiteMetrics>,
+    peak_serial: u64,
+    end_us: u64,
+}
+
+impl EndedSites {
+    /// Returns the metrics of each, in the order of first calls.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = SiteSummary> {
+        self.metrics.iter().map(|site| site.finish(self.peak_serial, self.end_us))
+    }
+
+    /// Returns the requests of each site that has some, in the order of first calls.
+    pub(super) fn requests(
+        &self,
+        requests: &[RequestTotals],
+    ) -> impl Iterator<Item = (StackId, RequestTotals)> {
+        let of = |site: &SiteMetrics| {
+            Some((StackId(site.stack), *requests.get((site.request as usize).checked_sub(1)?)?))
+        };
+        self.metrics.iter().filter_map(of)
     }
 }

@@ -1,8 +1,8 @@
 //! Events into columns.
 
-use super::column::Column;
 use super::predict::Predictor;
 use super::*;
+use crate::column::Column;
 use crate::varint::{put, zigzag};
 
 /// Encodes one process's events, in the order in which they happened, into the payload of a chunk.

@@ -54,7 +54,7 @@ fn add_process(profile: &mut Profile, process: ProcessParts, nodes: Vec<Location
         totals: site.totals,
     }));
     take_accesses(profile, index, base, first_site, process.accesses);
-    profile.take_requests(index, base, summary.requests.as_deref());
+    profile.take_requests(index, base, summary.requests.as_deref().map(|requests| requests.iter().copied()));
     // The end was not seen: the process lived at least as long as it allocated.
     let last_us =
         summary.sites.iter().map(|site| site.totals.last_us).max().unwrap_or(process.start.started_us);

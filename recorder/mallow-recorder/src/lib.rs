@@ -40,6 +40,7 @@
 //! | [`from_scratch`] | a whole stack walk without caches |
 //! | `plain` | frames that nearly all are, followed by a short loop |
 //! | [`path_cache`] | recent paths to a kept frame |
+//! | [`whole_stacks`] | short stacks that are known by all their words |
 //! | [`found`] | cache of the nodes of recently walked stacks |
 //! | `kept` | what is kept of a frame of the last stack |
 //! | [`memo`] | a stack walk that reuses the last stack |
@@ -122,6 +123,7 @@ pub mod unloads;
 pub mod verify;
 pub mod walk;
 pub mod watchers;
+pub mod whole_stacks;
 
 /// The caller of a hooked function, as its first instruction saw it.
 #[derive(Clone, Copy, Debug)]

@@ -11,7 +11,8 @@
 //!    frames are taken.
 //!
 //! Programs call in loops: the same few paths lead from one stored frame to the allocator, in turns. The most recent of these
-//! paths are kept in [`crate::path_cache`], which is tried before a walk.
+//! paths are kept in [`crate::path_cache`], which is tried before a walk. A short stack that is reached by the same path often is kept
+//! whole ([`crate::whole_stacks`]), and the memo is not asked.
 //!
 //! A stack that was found by walking has a hash, computed from that of its callers and its innermost frame. Stored frames have
 //! theirs, so a call needs one look-up in the node table ([`crate::nodes::find`]); nodes of the frames in between are looked up
@@ -25,13 +26,15 @@
 //! The memo is used on the thread's own stack only ([`crate::stack_range`] says why), and not by a signal handler that
 //! interrupted a call of ours.
 
+mod paths;
+
 use crate::Caller;
 use crate::bounds::{at, at_mut, first, part};
 use crate::found::FoundStacks;
 use crate::from_scratch::{FRAMES_MAX, FRAMES_OF_DEEPER, truncated};
 use crate::kept::{NOT_ASKED, State};
 use crate::nodes::{self, EMPTY, Stack};
-use crate::path_cache::{Met, PATH_FRAMES_MAX, PathCache, WHOLE_WORDS_MAX};
+use crate::path_cache::PathCache;
 use crate::plain::{self, NewFrame, Until};
 use crate::process;
 use crate::rules::Rule;
@@ -42,6 +45,7 @@ use crate::walk::{
     CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, java_step, key_of, plain_step, rule_and_key,
     step_beyond, unchanged, unusual_step,
 };
+use crate::whole_stacks::{WHOLE_WORDS_MAX, WholeStacks};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::is_script_key;
 use mallow_wire::shared::{is_node_cut, is_node_exact, stack_hash};
@@ -63,6 +67,8 @@ pub struct Memo {
     states: [State; FRAMES_MAX],
     /// Other paths by which recent calls reached the kept frames.
     path_cache: PathCache,
+    /// Short stacks that are known as a whole.
+    whole_stacks: WholeStacks,
     found: FoundStacks,
     /// Other words that were read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
@@ -126,6 +132,7 @@ impl Memo {
         let memo = unsafe { &mut *memo };
         memo.frame_count = 0;
         memo.path_cache.forget();
+        memo.whole_stacks.forget();
         memo.found.forget();
         memo.script.forget();
     }
@@ -141,8 +148,8 @@ impl Memo {
         let memo = unsafe { &mut *memo };
         // A stack that was deep lately is not looked for among short ones.
         if memo.frame_count <= WHOLE_WORDS_MAX && memo.generation == cx.generation {
-            // SAFETY: by contract `sp` points at the return address. The frames of kept paths lie on the thread's own stack.
-            let known = unsafe { memo.path_cache.find_whole(&Frame::innermost(caller)) };
+            // SAFETY: by contract `sp` points at the return address. The frames of kept stacks lie on the thread's own.
+            let known = unsafe { memo.whole_stacks.find(&Frame::innermost(caller)) };
             if let Some(node) = known {
                 return node;
             }
@@ -168,68 +175,17 @@ impl Memo {
                 node => node,
             };
         }
-        // SAFETY: the path's words lie between `sp` and a kept frame on the thread's own stack.
-        if let Some(node) = unsafe { self.path_cache.find(&innermost, count, |index| self.met(index)) } {
+        // SAFETY: the caller's frame and the kept ones are live.
+        if let Some(node) = unsafe { self.node_by_path(&innermost, cx) } {
             return node;
         }
         // SAFETY: by contract.
         let walked = unsafe { self.walk(innermost, cx) };
         let node = self.commit(&walked, cx);
-        if !self.remember_whole(&walked, &innermost) {
-            self.remember_path(&walked, &innermost);
+        if !self.remember_path(&walked, &innermost) {
+            self.remember_whole(&innermost, node);
         }
         node
-    }
-
-    /// A kept frame as a path that leads to it knows it.
-    #[inline(always)]
-    fn met(&self, index: usize) -> Met {
-        let state = at(&self.states, index);
-        let bp = if state.bp_matters() { state.bp } else { 0 };
-        Met { slot: at(&self.words, index).address, bp, hash: state.hash }
-    }
-
-    /// Stores all that the walk of a short stack would read, if all of it is kept: such words can be read again.
-    /// Returns whether it did.
-    #[inline(always)]
-    fn remember_whole(&mut self, walked: &Walked, innermost: &Frame) -> bool {
-        let count = self.frame_count;
-        if count == 0
-            || count > WHOLE_WORDS_MAX
-            || walked.join + walked.new_count != count
-            || self.root != EMPTY
-        {
-            return false;
-        }
-        let state = *at(&self.states, count - 1);
-        let (words, extras) = (first(&self.words, count - 1), first(&self.extras, state.extras_end()));
-        if words.len() + extras.len() > WHOLE_WORDS_MAX
-            || at(&self.words, count - 1).address != innermost.slot
-        {
-            return false;
-        }
-        let words = words.iter().rev().chain(extras).copied();
-        self.path_cache.remember_whole(innermost, state.bp_matters(), words, state.node);
-        true
-    }
-
-    /// Stores the path from the innermost frame to the kept frame that was reached, if it was short and plain.
-    #[inline(always)]
-    fn remember_path(&mut self, walked: &Walked, innermost: &Frame) {
-        let (join, end) = (walked.join, walked.join + walked.new_count);
-        // No frame is new where those that a handler left, on an alternate stack above this one, hid that the innermost one was kept.
-        let plain = join > 0
-            && walked.new_count > 0
-            && self.frame_count == end
-            && at(&self.states, end - 1).extras_end() == at(&self.states, join - 1).extras_end();
-        if plain && walked.new_count <= PATH_FRAMES_MAX {
-            let state = *at(&self.states, end - 1);
-            // Leaving a frame reads the word of the next one outwards; the kept frame's own word is checked
-            // with the kept ones.
-            let words = part(&self.words, join, end - 1);
-            let matters = state.bp_matters();
-            self.path_cache.remember(innermost, matters, join, self.met(join - 1), words, state.node);
-        }
     }
 
     /// Returns whether a walk that reaches `frame` would go on as the kept one did.
@@ -246,6 +202,7 @@ impl Memo {
     fn forget_unloaded(&mut self, generation: u64) {
         self.frame_count = 0;
         self.path_cache.forget();
+        self.whole_stacks.forget();
         self.generation = generation;
     }
 

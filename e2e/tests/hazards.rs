@@ -34,6 +34,7 @@ hazard!(many_stacks);
 hazard!(mappings);
 hazard!(misaligned_stack);
 hazard!(odd_frame_pointer);
+hazard!(often_path);
 hazard!(overaligned_frames);
 hazard!(plugin_cycles);
 hazard!(posix_spawn_child);

@@ -28,6 +28,7 @@ const HAZARDS: &[&str] = &[
     "longjmp_out",
     "malloc_in_signal",
     "many_stacks",
+    "often_path",
     "overaligned_frames",
     "sigaltstack_handler",
     "signal_storm",

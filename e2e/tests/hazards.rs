@@ -12,6 +12,7 @@ hazard!(cross_thread_free);
 hazard!(cxx_exceptions);
 hazard!(dead_return);
 hazard!(deep_recursion);
+hazard!(deep_then_short);
 hazard!(dlclose_same_address);
 hazard!(exec_chain);
 hazard!(exit_now);

@@ -14,11 +14,11 @@ use mallow_profile::{
     Ended, RequestTotals, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, Totals,
 };
 
-/// A figure: the metric, and what a reader expects there.
-type Figure<'a> = (&'a mut u64, &'static str);
+/// A metric, and what a reader expects there.
+type Named<'a> = (&'a mut u64, &'static str);
 
 /// The columns of a process's totals.
-fn columns(totals: &mut Totals) -> [Figure<'_>; 10] {
+fn columns(totals: &mut Totals) -> [Named<'_>; 10] {
     [
         (&mut totals.allocations, "the allocations"),
         (&mut totals.bytes, "the bytes"),
@@ -33,11 +33,11 @@ fn columns(totals: &mut Totals) -> [Figure<'_>; 10] {
     ]
 }
 
-/// The figures of a site in a row.
+/// The metrics of a site in a row.
 const ROW_ENTRIES: usize = 14;
 
 /// The columns of a site that are written unchanged.
-fn site_columns(totals: &mut SiteTotals) -> [Figure<'_>; 12] {
+fn site_columns(totals: &mut SiteTotals) -> [Named<'_>; 12] {
     [
         (&mut totals.allocations, "a site's allocations"),
         (&mut totals.bytes, "a site's bytes"),
@@ -55,7 +55,7 @@ fn site_columns(totals: &mut SiteTotals) -> [Figure<'_>; 12] {
 }
 
 /// The columns of a site's requests.
-fn request_columns(totals: &mut RequestTotals) -> [Figure<'_>; 4] {
+fn request_columns(totals: &mut RequestTotals) -> [Named<'_>; 4] {
     [
         (&mut totals.zeroed.allocations, "the allocations of zeroed memory"),
         (&mut totals.zeroed.bytes, "the bytes of zeroed memory"),
@@ -125,9 +125,9 @@ pub fn encode_ended(ended: &Ended, out: &mut Vec<u8>) {
     }
 }
 
-fn put_process(out: &mut Vec<u8>, totals: &Totals, figures: [u64; 2], threads: &[ThreadSummary]) {
+fn put_process(out: &mut Vec<u8>, totals: &Totals, peak_and_unmatched: [u64; 2], threads: &[ThreadSummary]) {
     columns(&mut totals.clone()).iter().for_each(|(metric, _)| put(out, **metric));
-    figures.iter().for_each(|figure| put(out, *figure));
+    peak_and_unmatched.iter().for_each(|metric| put(out, *metric));
     put(out, threads.len() as u64);
     for thread in threads {
         put(out, thread.allocations);
@@ -168,4 +168,41 @@ fn next_stack(before: &mut u64, reader: &mut Reader<'_>) -> Result<StackId, Deco
     let start = *reader;
     *before = before.wrapping_add(reader.signed("a site's stack")?);
     u32::try_from(*before).map(StackId).map_err(|_| start.expected("a stack id of 32 bits"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mallow_profile::{Aggregator, Request, ThreadIndex};
+
+    #[test]
+    fn a_process_that_has_ended_is_written_as_the_summary_that_is_made_of_it() {
+        for told in [false, true] {
+            let events = || {
+                let mut fold = Aggregator::new();
+                if told {
+                    fold = fold.told_requests();
+                }
+                let mut live = Vec::new();
+                for i in 0..2_000u32 {
+                    let (thread, stack) = (ThreadIndex(i % 3), StackId(i * 7919 % 300));
+                    let stack = if i % 11 == 0 { Aggregator::NO_STACK } else { stack };
+                    let (size, time_us) = (u64::from(i) << (i % 40), 5 * u64::from(i));
+                    if i % 5 == 0 {
+                        fold.requested(stack, Request::Zeroed, size);
+                    }
+                    live.push(fold.alloc(thread, stack, size, time_us));
+                    if i % 3 != 0 {
+                        fold.free(thread, live.swap_remove(i as usize * 31 % live.len()), time_us + 2);
+                    }
+                }
+                fold
+            };
+            let (mut of_ended, mut of_summary) = (Vec::new(), Vec::new());
+            encode_ended(&events().end(20_000), &mut of_ended);
+            events().finish(20_000).encode(&mut of_summary);
+            assert_eq!(of_ended, of_summary);
+            assert_eq!(Summary::decode(&of_ended).unwrap(), events().finish(20_000));
+        }
+    }
 }

@@ -69,7 +69,7 @@ pub(crate) fn finish<S: Sink + Send>(
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = match profile {
         Some(mut profile) => {
-            let_go((exited, memory), is_own);
+            drop_beside((exited, memory), is_own);
             sink.put_whole(&symbols)?;
             let nameless = put_nameless(sink, nameless())?;
             profile.recording = Recording { duration_us, nameless, ..about };
@@ -121,7 +121,7 @@ fn put_sums_beside<T>(
 
 /// Drops what is no longer needed while something else is done: to unmap the memory that a program shared takes some milliseconds. Nobody waits for
 /// that; the end of the process would take as long for it. In the profiled process itself (`is_own`) there is no thread for it either.
-fn let_go(unneeded: impl Send + 'static, is_own: bool) {
+fn drop_beside(unneeded: impl Send + 'static, is_own: bool) {
     if !is_own {
         // Where no thread can be had it is dropped here.
         let _ = std::thread::Builder::new().name("mallow-unmap".into()).spawn(|| drop(unneeded));

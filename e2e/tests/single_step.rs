@@ -253,7 +253,7 @@ fn a_handler_at_instructions_of_a_forked_childs_first_call() {
 
 #[test]
 fn a_handler_at_instructions_of_a_full_ring() {
-    every_count_byte_and_stack_is_right("full", 293);
+    every_count_byte_and_stack_is_right("full", 149);
 }
 
 #[test]

@@ -30,7 +30,12 @@ fn names_the_class(finished: &Finished, [class, holder]: [&str; 2], site: Option
     assert_eq!((&first["class"], &first["holder"]), (&class.into(), &holder.into()), "{finished}");
     let requests = managed["requests"].as_u64().unwrap();
     let more = first["objects"][1].as_u64().unwrap() - first["objects"][0].as_u64().unwrap();
-    assert!(more >= requests && more < requests + requests / 10, "{more} objects of {requests} requests");
+    // A collector that takes any word on a stack for a reference may count a dead object before, which is gone behind: once 4,999 of 5,000.
+    let few = requests / 1000;
+    assert!(
+        more + few >= requests && more < requests + requests / 10,
+        "{more} objects of {requests} requests"
+    );
     let named = first["site"].as_str();
     assert!(site.map_or(named.is_none(), |site| named.unwrap_or_default().ends_with(site)), "{first}");
     let path = first["path"].as_array().unwrap();

@@ -24,16 +24,20 @@ fn is_told(server: &str, name: &str) -> Finished {
 /// Asserts that the class that grows on the managed heap is named first, with its holder, the line that allocated it
 /// if that is known, and something on the path from a root to one of its objects.
 #[track_caller]
-fn names_the_class(finished: &Finished, [class, holder]: [&str; 2], site: Option<&str>, on_the_way: &str) {
+fn names_the_class(
+    finished: &Finished,
+    [class, holder]: [&str; 2],
+    site: Option<&str>,
+    on_the_way: &str,
+    missing_max: u64,
+) {
     let managed = &e2e::session::json(&finished.stdout)["managed"];
     let first = &managed["held"][0];
     assert_eq!((&first["class"], &first["holder"]), (&class.into(), &holder.into()), "{finished}");
     let requests = managed["requests"].as_u64().unwrap();
     let more = first["objects"][1].as_u64().unwrap() - first["objects"][0].as_u64().unwrap();
-    // A collector that takes any word on a stack for a reference may count a dead object before, which is gone behind: once 4,999 of 5,000.
-    let few = requests / 1000;
     assert!(
-        more + few >= requests && more < requests + requests / 10,
+        more + missing_max >= requests && more < requests + requests / 10,
         "{more} objects of {requests} requests"
     );
     let named = first["site"].as_str();
@@ -121,7 +125,7 @@ fn a_leak_in_c_is_found() {
 #[test]
 fn a_leak_in_python_is_found_in_its_own_heap() {
     let finished = is_told("python", "leak");
-    names_the_class(&finished, ["str", "list"], Some("python/server.py:25"), ".HISTORY");
+    names_the_class(&finished, ["str", "list"], Some("python/server.py:25"), ".HISTORY", 0);
 }
 
 /// What a script takes from malloc has the script's own line.
@@ -151,7 +155,9 @@ fn buffers_that_a_node_script_keeps_are_named_with_their_function() {
 #[test]
 fn a_leak_in_ruby_is_found() {
     let finished = is_told("ruby", "leak");
-    names_the_class(&finished, ["String", "Array"], Some("ruby/server.rb:16"), "Class Object");
+    // Once 4,999 of 5,000 were counted. It was not found out why: Ruby's collector takes any word on a stack for a reference, so a dead
+    // object may have been counted before.
+    names_the_class(&finished, ["String", "Array"], Some("ruby/server.rb:16"), "Class Object", 5);
     // Its text is longer than what fits into the object itself, so it comes from malloc.
     let first = &e2e::session::json(&finished.stdout)["stacks"][0];
     let of_script = first["frames"].as_array().unwrap().iter().find(|frame| frame["language"] == "ruby");
@@ -163,13 +169,13 @@ fn a_leak_in_ruby_is_found() {
 #[ignore = "a minute: in `cargo xtask long`, as each of its soaks"]
 fn a_leak_in_node_is_found_in_its_own_heap() {
     let finished = is_told("node", "leak");
-    names_the_class(&finished, ["{name, answer}", "Array"], None, ".history");
+    names_the_class(&finished, ["{name, answer}", "Array"], None, ".history", 0);
 }
 
 #[test]
 fn a_leak_in_java_is_found_in_its_own_heap() {
     let finished = is_told("java", "leak");
-    names_the_class(&finished, ["java.lang.String", "java.lang.Object[]"], None, ".HISTORY");
+    names_the_class(&finished, ["java.lang.String", "java.lang.Object[]"], None, ".HISTORY", 0);
 }
 
 /// Asserts that the report names the series that was judged, the detection limit, and where to look; 4 bytes would be

@@ -33,7 +33,7 @@ fn columns(totals: &mut Totals) -> [Named<'_>; 10] {
     ]
 }
 
-/// The metrics of a site in a row.
+/// The entries of a site's row: its stack, its columns, and last_us.
 const ROW_ENTRIES: usize = 14;
 
 /// The columns of a site that are written unchanged.
@@ -87,7 +87,7 @@ impl Payload for Summary {
             Ok(ThreadSummary { allocations, bytes: reader.varint("a thread's bytes")? })
         })?;
         let mut stack = 0u64;
-        summary.sites = reader.list(14, "the sites", |reader| {
+        summary.sites = reader.list(ROW_ENTRIES, "the sites", |reader| {
             let stack = next_stack(&mut stack, reader)?;
             let mut totals = SiteTotals::default();
             for (metric, expected) in site_columns(&mut totals) {

@@ -70,6 +70,8 @@ struct Group<'a, W> {
     /// Whether its frames have several names, of which the best row's is shown.
     has_names: bool,
     totals: W,
+    /// Whether some stack of it has a frame with a line; computed on demand.
+    has_lines: Option<bool>,
     /// Computed on demand.
     rows: Option<Vec<Row<W>>>,
 }
@@ -115,7 +117,13 @@ impl<'a, W: Weights> Groups<'a, W> {
             } else {
                 let frame = looks.visible(named).next();
                 let group = *by_line.entry(frame.map(Frame::source_line)).or_insert_with(|| {
-                    groups.push(Group { frame, has_names: false, totals: W::default(), rows: None });
+                    groups.push(Group {
+                        frame,
+                        has_names: false,
+                        totals: W::default(),
+                        has_lines: None,
+                        rows: None,
+                    });
                     groups.len() as GroupId - 1
                 });
                 groups[group as usize].has_names |=
@@ -198,10 +206,12 @@ impl<'a, W: Weights> Groups<'a, W> {
 
     /// Returns whether some stack of a group has a frame with a line.
     fn has_lines(&mut self, group: usize) -> bool {
-        let (stacks, sites) = (self.stacks, self.sites);
-        let of_group = sites.iter().zip(&self.of_sites).filter(|(_, of)| **of as usize == group);
-        let lined = self.lined.get_or_insert_with(|| Lined::of(stacks));
-        of_group.filter_map(|(site, _)| site.stack).any(|stack| lined.is_at_or_outwards(stack))
+        let (sites, of_sites) = (self.sites, &self.of_sites);
+        let lined = self.lined.get_or_insert_with(|| Lined::of(self.stacks));
+        *self.groups[group].has_lines.get_or_insert_with(|| {
+            let of_group = sites.iter().zip(of_sites).filter(|(_, of)| **of as usize == group);
+            of_group.filter_map(|(site, _)| site.stack).any(|stack| lined.is_at_or_outwards(stack))
+        })
     }
 
     /// Returns the first row of a group by a measure.

@@ -11,7 +11,7 @@
 //! address of the second frame too. Looked for by the first one alone, two of three allocating calls of cc1plus were walked; now it is one of eight.
 
 use crate::bounds::{at, at_mut, first};
-use crate::walk::{Check, Frame, GROUP_WORDS, Group, all_unchanged};
+use crate::walk::{Check, Frame, GROUP_WORDS, Group, all_unchanged, fill};
 
 /// The longest path to a kept frame, in frames: its words are those of all but the innermost.
 pub const PATH_FRAMES_MAX: usize = GROUPS_MAX * GROUP_WORDS + 1;
@@ -185,17 +185,7 @@ impl PathCache {
         (path.slot, path.ra, path.bp) = (innermost.slot, innermost.ra, innermost.bp);
         (path.ends, path.era, path.bp_matters, path.uses) = (ends, era, bp_matters, 0);
         // Innermost first: those change most often.
-        let mut innermost_first = words.iter().rev();
-        let Some(mut last) = innermost_first.next() else {
-            path.group_count = 0;
-            return;
-        };
-        let group_count = words.len().div_ceil(GROUP_WORDS);
-        path.group_count = group_count as u8;
-        for place in path.groups.iter_mut().take(group_count).flatten() {
-            *place = *last;
-            last = innermost_first.next().unwrap_or(last);
-        }
+        path.group_count = fill(&mut path.groups, words.iter().rev().copied());
     }
 }
 

@@ -93,6 +93,22 @@ pub(crate) unsafe fn unchanged(checks: &[Check]) -> usize {
 pub(crate) const GROUP_WORDS: usize = 4;
 pub(crate) type Group = [Check; GROUP_WORDS];
 
+/// Writes words into groups, as many as have room, and the last one again to the end of its group. Returns how many groups they take.
+#[inline(always)]
+pub(crate) fn fill(groups: &mut [Group], mut words: impl Iterator<Item = Check>) -> u8 {
+    let (mut last, mut count) = (Check { address: 0, value: 0 }, 0);
+    for place in groups.as_flattened_mut() {
+        match words.next() {
+            Some(word) => last = word,
+            None if count % GROUP_WORDS == 0 => break,
+            None => {}
+        }
+        *place = last;
+        count += 1;
+    }
+    (count / GROUP_WORDS) as u8
+}
+
 /// Returns whether all words are unchanged. Not inlined, as [`unchanged`].
 ///
 /// # Safety

@@ -7,7 +7,7 @@
 //! ([`crate::path_cache`]), or when no path can be kept for it.
 
 use crate::bounds::{at, at_mut, first};
-use crate::walk::{Check, Frame, GROUP_WORDS, Group, all_unchanged};
+use crate::walk::{Check, Frame, GROUP_WORDS, Group, all_unchanged, fill};
 
 /// The most words of a stack. With them it takes eight cache lines.
 pub const WHOLE_WORDS_MAX: usize = GROUPS_MAX * GROUP_WORDS;
@@ -35,8 +35,6 @@ struct Whole {
 }
 
 const _: () = assert!(size_of::<Whole>() == 512);
-
-const NO_WORD: Check = Check { address: 0, value: 0 };
 
 /// A thread's short stacks. Zeroed at first.
 #[repr(C)]
@@ -82,24 +80,14 @@ impl WholeStacks {
         &mut self,
         innermost: &Frame,
         bp_matters: bool,
-        mut words: impl Iterator<Item = Check>,
+        words: impl Iterator<Item = Check>,
         node: u32,
     ) {
         let era = self.era.wrapping_add(1);
         let whole = at_mut(&mut self.stacks, place(innermost));
         (whole.slot, whole.ra, whole.bp) = (innermost.slot, innermost.ra, innermost.bp);
         (whole.bp_matters, whole.node, whole.era) = (bp_matters, node, era);
-        let (mut last, mut count) = (NO_WORD, 0);
-        for place in whole.groups.as_flattened_mut() {
-            match words.next() {
-                Some(word) => last = word,
-                None if count % GROUP_WORDS == 0 => break,
-                None => {}
-            }
-            *place = last;
-            count += 1;
-        }
-        whole.group_count = (count / GROUP_WORDS) as u8;
+        whole.group_count = fill(&mut whole.groups, words);
     }
 }
 

@@ -195,7 +195,9 @@ impl Sites {
     }
 
     /// No more events will come.
-    pub(super) fn end(self, peak_serial: u64, end_us: u64) -> EndedSites {
+    pub(super) fn end(mut self, peak_serial: u64, end_us: u64) -> EndedSites {
+        // They are kept until the recording ends, those of thousands of processes.
+        self.metrics.shrink_to_fit();
         EndedSites { metrics: self.metrics, peak_serial, end_us }
     }
 }

@@ -128,10 +128,23 @@ unsafe fn allocating_recorded(
 ) -> *mut u8 {
     let block = call();
     recording.in_hook();
-    let kind = if block.is_null() { Kind::Failed } else { kind };
     // SAFETY: by contract of the hook.
-    unsafe { write_sized(recording, kind, block, size, caller) };
+    unsafe {
+        if block.is_null() {
+            write_failed(recording, size, caller);
+        } else {
+            write_sized(recording, kind, block, size, caller);
+        }
+    }
     block
+}
+
+/// A call that gave no block. Out of line: elsewhere the kind of a record is known when this is compiled.
+#[cold]
+#[inline(never)]
+unsafe fn write_failed(recording: &impl Recording, size: usize, caller: Caller) {
+    // SAFETY: by contract of the hook.
+    unsafe { write_sized(recording, Kind::Failed, core::ptr::null_mut(), size, caller) };
 }
 
 /// A thread's first call, one that interrupts another, and those that are not recorded.

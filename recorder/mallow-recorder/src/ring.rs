@@ -113,31 +113,15 @@ impl Writer {
         }
         // SAFETY: masked to the ring, which is mapped; the places are this record's own.
         unsafe {
-            self.ask_for(at as usize + AHEAD_WORDS);
             // Read once: the compiler has to reload it behind each volatile write.
             let ring = self.words;
+            ask_behind(ring, at as usize);
             for (i, word) in words.iter().enumerate() {
                 place(ring, at as usize + i).write_volatile(*word);
             }
         }
         self.publish(at);
         Ok(())
-    }
-
-    /// Asks for a cache line of the ring, to write to it.
-    ///
-    /// # Safety
-    /// The ring is mapped.
-    #[inline(always)]
-    unsafe fn ask_for(&self, position: usize) {
-        // SAFETY: by contract. A hint changes nothing.
-        unsafe {
-            let place = place(self.words, position);
-            #[cfg(not(miri))]
-            asm!("prefetchw byte ptr [{}]", in(reg) place, options(nostack, preserves_flags));
-            #[cfg(miri)]
-            let _ = place;
-        }
     }
 
     fn channel(&self) -> &Channel {
@@ -315,6 +299,28 @@ impl Writer {
 unsafe fn place(ring: *mut u64, position: usize) -> *mut u64 {
     // SAFETY: masked to the ring.
     unsafe { ring.add(position & (RING_WORDS - 1)) }
+}
+
+/// Asks for the cache line that lies [`AHEAD_WORDS`] behind a position, to write to it. Behind the ring's end it asks once a lap for lines that are not the
+/// ring's, which costs less than to find its beginning each time.
+///
+/// # Safety
+/// The ring is mapped.
+#[inline(always)]
+unsafe fn ask_behind(ring: *mut u64, position: usize) {
+    // SAFETY: a hint changes nothing, and may name any address.
+    #[cfg(not(miri))]
+    unsafe {
+        asm!(
+            "prefetchw byte ptr [{ring} + {position} * 8 + {ahead}]",
+            ring = in(reg) ring,
+            position = in(reg) position & (RING_WORDS - 1),
+            ahead = const AHEAD_WORDS * 8,
+            options(nostack, preserves_flags)
+        );
+    }
+    #[cfg(miri)]
+    let _ = (ring, position, AHEAD_WORDS);
 }
 
 #[cfg(test)]

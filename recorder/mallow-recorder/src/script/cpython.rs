@@ -361,7 +361,7 @@ impl<const V: usize> Frames for Python<V> {
             let code = word(frame, layout.frame_code) & CODE_BITS;
             let mark = match layout.entry {
                 Entry::Every => ENTRY,
-                Entry::Flag(offset) => usize::from(byte(offset) == 1) << 63,
+                Entry::Flag(offset) => usize::from(byte(offset)) << 63,
                 Entry::Shim(offset) | Entry::ShimAndEnd(offset) => match usize::from(byte(offset)) {
                     owner @ SHIM.. => {
                         let is_call = layout.entry.is_call(owner, word(frame, layout.frame_outward));
@@ -382,22 +382,33 @@ impl<const V: usize> Frames for Python<V> {
         address(unsafe { word(frame, Self::LAYOUT.frame_outward) })
     }
 
-    /// Compares the words, without putting a state together. Nearly always what was an address, or 0, is one.
+    /// Nearly always what was an address, or 0, is one.
+    #[inline(always)]
+    unsafe fn is_called_by(&self, frame: usize, outside: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe { word(frame, Self::LAYOUT.frame_outward) == outside }
+    }
+
+    /// Compares the words, without putting a state together.
     #[inline(always)]
     unsafe fn is_unchanged(&self, frame: usize, look: FrameState, outside: usize) -> bool {
         let layout = Self::LAYOUT;
-        let Entry::Flag(flag) = layout.entry else {
-            // SAFETY: by contract.
-            return unsafe { self.look(frame) == look && self.outward(frame) == outside };
-        };
-        let place_bits = if layout.place == Place::Address { usize::MAX } else { 0xffff_ffff };
         // SAFETY: by contract.
         unsafe {
-            let is_entry = usize::from(*((frame + flag) as *const u8) == 1);
-            word(frame, layout.frame_outward) == outside
+            let byte = |offset: usize| usize::from(*((frame + offset) as *const u8));
+            let mark = match layout.entry {
+                Entry::Every => ENTRY,
+                Entry::Flag(offset) => byte(offset) << 63,
+                Entry::Shim(offset) | Entry::ShimAndEnd(offset) if byte(offset) >= SHIM => {
+                    return self.look(frame) == look && self.is_called_by(frame, outside);
+                }
+                Entry::Shim(_) | Entry::ShimAndEnd(_) => 0,
+            };
+            let code_bits = if layout.minor < 14 { usize::MAX } else { CODE_BITS };
+            let place_bits = if layout.place == Place::Address { usize::MAX } else { 0xffff_ffff };
+            self.is_called_by(frame, outside)
                 && (word(frame, layout.frame_place) ^ look.place) & place_bits == 0
-                && word(frame, layout.frame_code) & CODE_BITS == look.code & !ENTRY
-                && is_entry == look.code >> 63
+                && word(frame, layout.frame_code) & code_bits | mark == look.code
         }
     }
 

@@ -48,7 +48,7 @@ pub(super) enum Place {
 pub(super) enum Entry {
     /// Each is one.
     Every,
-    /// By a byte at this offset that is 1.
+    /// By a byte at this offset that is 1 and not 0.
     Flag(usize),
     /// A frame of its own stands around them, with the byte 3 at this offset, and is no script's. In 3.14 a byte of 4 marks the frame at
     /// the end of all, which is no script's either and stands for no call.

@@ -55,6 +55,16 @@ pub trait Frames {
     /// The frame is live.
     unsafe fn outward(&self, frame: usize) -> usize;
 
+    /// Returns whether a frame still has this caller, which is 0 at the outermost. May miss it, if [`Frames::outward`] is asked then.
+    ///
+    /// # Safety
+    /// The frame is live.
+    #[inline(always)]
+    unsafe fn is_called_by(&self, frame: usize, outside: usize) -> bool {
+        // SAFETY: by contract.
+        unsafe { self.outward(frame) == outside }
+    }
+
     /// Returns whether a frame still has this state and this caller, which is 0 at the outermost. May miss it, if the other two functions are asked
     /// then.
     ///
@@ -63,7 +73,7 @@ pub trait Frames {
     #[inline(always)]
     unsafe fn is_unchanged(&self, frame: usize, look: FrameState, outside: usize) -> bool {
         // SAFETY: by contract.
-        unsafe { self.look(frame) == look && self.outward(frame) == outside }
+        unsafe { self.look(frame) == look && self.is_called_by(frame, outside) }
     }
 
     /// Returns whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
@@ -234,19 +244,62 @@ impl ScriptMemo {
             return None;
         }
         // SAFETY: by contract.
-        unsafe {
-            if !self.join(frames, innermost, table) && !self.start_over(frames, innermost, table) {
-                (self.count, self.deep_calls) = (0, DEEP_CALLS);
-                return too_deep();
+        let stack = unsafe {
+            match self.stack_in_place(frames, innermost, table) {
+                Some(stack) => stack,
+                None if self.join(frames, innermost, table) || self.start_over(frames, innermost, table) => {
+                    at(&self.kept, self.count).stack
+                }
+                None => {
+                    (self.count, self.deep_calls) = (0, DEEP_CALLS);
+                    return too_deep();
+                }
             }
+        };
+        (!is_node_cut(stack.node) && stack.node != NODE_ROOT).then_some(stack.node)
+    }
+
+    /// The stack of a script that is in the frame in which it was, with the same callers at the same places: nearly every call. At most the innermost
+    /// frame has gone on. None where anything else has changed.
+    #[inline(always)]
+    unsafe fn stack_in_place(
+        &mut self,
+        frames: &impl Frames,
+        innermost: usize,
+        table: *const Node,
+    ) -> Option<Stack> {
+        let outer_count = self.count.checked_sub(1)?;
+        let kept = at(&self.kept, self.count);
+        if kept.frame != innermost {
+            return None;
         }
-        let node = at(&self.kept, self.count).stack.node;
-        (!is_node_cut(node) && node != NODE_ROOT).then_some(node)
+        // SAFETY: it is live; and so is each caller that the one inside of it names.
+        let look = unsafe {
+            let mut inside = at(&self.kept, outer_count);
+            if !frames.is_called_by(innermost, inside.frame) {
+                return None;
+            }
+            for outside in first(&self.kept, outer_count).iter().rev() {
+                if !frames.is_unchanged(inside.frame, inside.look, outside.frame) {
+                    return None;
+                }
+                inside = outside;
+            }
+            frames.look(innermost)
+        };
+        if look == kept.look {
+            return Some(kept.stack);
+        }
+        let callers = if outer_count > 0 { at(&self.kept, outer_count).stack } else { EMPTY };
+        // SAFETY: the live frame looks so.
+        let stack = unsafe { self.stack_of(frames, table, callers, innermost, look) };
+        *at_mut(&mut self.kept, self.count) = Kept { frame: innermost, look, stack };
+        Some(stack)
     }
 
     /// Follows the frames from the innermost to a kept one and on to the outermost; returns false if the rest differs
     /// from what was kept.
-    #[inline]
+    #[inline(never)]
     unsafe fn join(&mut self, frames: &impl Frames, innermost: usize, table: *const Node) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
         let kept = loop {
@@ -280,30 +333,6 @@ impl ScriptMemo {
     /// them: from there on inwards nodes are others. None if another frame called one of them.
     #[inline(always)]
     unsafe fn outermost_difference(&self, frames: &impl Frames, kept: usize) -> Option<usize> {
-        let innermost = at(&self.kept, kept);
-        // SAFETY: it is live; and so is each caller that the one inside of it names.
-        unsafe {
-            let mut inside = at(&self.kept, kept.saturating_sub(1));
-            let mut same = frames.outward(innermost.frame) == inside.frame;
-            for outside in first(&self.kept, kept.saturating_sub(1)).iter().rev() {
-                same = same && frames.is_unchanged(inside.frame, inside.look, outside.frame);
-                if !same {
-                    break;
-                }
-                inside = outside;
-            }
-            if !same {
-                return self.difference_around(frames, kept);
-            }
-            // Only the innermost has gone on, as a rule.
-            Some(if frames.look(innermost.frame) == innermost.look { kept + 1 } else { kept })
-        }
-    }
-
-    /// The same, frame by frame.
-    #[cold]
-    #[inline(never)]
-    unsafe fn difference_around(&self, frames: &impl Frames, kept: usize) -> Option<usize> {
         let mut differs = kept + 1;
         let mut inside = at(&self.kept, kept);
         for (index, outside) in first(&self.kept, kept).iter().enumerate().rev() {

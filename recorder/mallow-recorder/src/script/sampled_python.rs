@@ -32,7 +32,7 @@ pub(super) fn python_frames<const V: usize>(pages: &mut Pages<'_>, keys: &mut Ke
         };
         let (is_entry, owner) = match layout.entry {
             Entry::Every => (true, 0),
-            Entry::Flag(offset) => (byte(pages, offset)? == 1, 0),
+            Entry::Flag(offset) => (byte(pages, offset)? & 1 == 1, 0),
             Entry::Shim(offset) | Entry::ShimAndEnd(offset) => (false, byte(pages, offset)?),
         };
         let outward = pages.word(frame + layout.frame_outward)?;

@@ -5,9 +5,9 @@ use crate::destination::NewFile;
 use crate::refusal::Refusal;
 use crate::request::Record;
 use crate::{exit_code, interrupts, output, preload, sources};
-use mallow_collect::{Output, RecordOptions};
+use mallow_collect::{Output, Packing, RecordOptions};
 use mallow_launch::SpawnOptions;
-use mallow_profile::Nameless;
+use mallow_profile::{Nameless, Profile};
 use mallow_query::{Failure, Names};
 use mallow_view::{ScriptFrames, Summary};
 use std::cell::RefCell;
@@ -59,34 +59,43 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         names.borrow_mut().of_calls(module, calls)
     };
     let nameless = || names.borrow().nameless();
-    let mut outcome = mallow_collect::record(&options, &mut resolve, &nameless, look_ahead)?;
+    let mut summary = None;
+    #[cfg(debug_assertions)]
+    let mut unfolded = None;
+    let mut summarize = |packing: Packing<'_>| {
+        #[cfg(debug_assertions)]
+        unfolded.replace(packing.profile.clone());
+        summary = packing.complete.then(|| summary_of(packing.profile, packing.blind, packing.trace));
+    };
+    let outcome = mallow_collect::record(&options, &mut resolve, &nameless, look_ahead, &mut summarize)?;
     drop(naming);
     let names = names.into_inner();
     output::warn(&outcome.warnings);
     output::warn(names.server_warning().as_slice());
     output::warn(&names.nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
     output::note(&outcome.notes);
-    let mut profile = outcome.profile.take().unwrap_or_default();
+    let mut profile = outcome.profile.unwrap_or_default();
     #[cfg(debug_assertions)]
-    held_against_the_trace(&profile, &outcome.trace);
-    // The same warning as when the incomplete trace is opened.
-    if !outcome.complete {
+    held_against_the_trace(unfolded.as_ref().unwrap_or(&profile), &outcome.trace);
+    let summary = summary.unwrap_or_else(|| {
+        // The same warning as when the incomplete trace is opened.
         let mut names = Names::new();
         names.complete(&mut profile.stacks);
         output::warn(&names.warnings());
-    }
-    ScriptFrames::Folded.keep_in(&mut profile.stacks);
-    let shown = shown(&outcome.trace);
-    let style = crate::terminal::style(&std::io::stderr());
-    output::inform(&sources::linked_on_stderr(&mallow_text::summary::summary(
-        &Summary::of(&profile),
-        &outcome.blind,
-        &shown,
-        style,
-    )));
+        summary_of(&mut profile, &outcome.blind, &outcome.trace)
+    });
+    output::inform(&summary);
     // The process ends now: giving back the memory of 100,000 stacks piece by piece takes 3 ms.
     std::mem::forget(profile);
     Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
+}
+
+/// What is printed of a profile, whose scripts' frames replace those of their interpreter.
+fn summary_of(profile: &mut Profile, blind: &[String], trace: &Path) -> String {
+    ScriptFrames::Folded.keep_in(&mut profile.stacks);
+    let style = crate::terminal::style(&std::io::stderr());
+    let summary = mallow_text::summary::summary(&Summary::of(profile), blind, &shown(trace), style);
+    sources::linked_on_stderr(&summary)
 }
 
 /// Prints where the trace will be, for a waiting user. A script does not need it, so it is printed only on a terminal.

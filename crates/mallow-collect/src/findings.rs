@@ -25,6 +25,11 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// Returns whether nothing is missing in the trace.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.unseen.is_empty() && self.blind.is_empty()
+    }
+
     /// Adds those of a process that ends. Returns why its metrics are not those of its heap, if they are not.
     pub(crate) fn add(&mut self, process: &TracedProcess) -> Option<String> {
         process.warnings().into_iter().for_each(|sentence| self.add_unseen(sentence));

@@ -96,7 +96,7 @@ pub use mallow_wire::shared::{
 pub use marks::{Counted, Scope, SettleTimeout};
 pub use output::Output;
 pub use own::{OwnAhead, OwnOptions, OwnQuery, ScopeEnd, collect_own};
-pub use record::{RecordOptions, RecordOutcome, record};
+pub use record::{Meanwhile, Packing, RecordOptions, RecordOutcome, record};
 pub use regions::{RegionRun, RegionSite, WatchedProcess};
 pub use stat::{StatOptions, StatOutcome, stat};
 pub use symbols::Resolve;

@@ -129,7 +129,7 @@ fn collect<S: Sink + Send>(
     if let Some(ahead) = asked.ahead.take() {
         ahead.end_and_wait();
     }
-    match finish(&mut collector, None, about, resolve, &Vec::new)? {
+    match finish(&mut collector, None, about, resolve, &Vec::new, &mut |_, _| ())? {
         Metrics::Profile(profile) => Ok(*profile),
         Metrics::Regions(_) => Ok(Profile::default()),
     }

@@ -8,6 +8,7 @@ use crate::clock::Clock;
 use crate::collector::{Collector, Observer};
 use crate::command_lines::CommandLines;
 use crate::error::CollectError;
+use crate::findings::Findings;
 use crate::marks::Counted;
 use crate::output::Output;
 use crate::patching::Inside;
@@ -80,6 +81,22 @@ pub struct RecordOutcome {
     pub complete: bool,
 }
 
+/// A recording that has ended, while its sums are being packed into the trace.
+#[derive(Debug)]
+pub struct Packing<'a> {
+    /// That of the outcome.
+    pub profile: &'a mut Profile,
+    /// As in [`RecordOutcome`].
+    pub trace: &'a Path,
+    /// As in [`RecordOutcome`].
+    pub blind: &'a [String],
+    /// As in [`RecordOutcome`].
+    pub complete: bool,
+}
+
+/// Who is called while it is packed; not called if regions were requested.
+pub type Meanwhile<'a> = &'a mut dyn FnMut(Packing<'_>);
+
 /// Runs a command under the recorder and writes its trace. `resolve` symbolizes the addresses of a module: it returns
 /// one list of frames for each address, innermost first; the addresses point into their instructions. `nameless` tells of which modules it could not. `look_ahead`
 /// may resolve them earlier, on another thread while the command runs, so that `resolve` finds most results cached.
@@ -92,6 +109,7 @@ pub fn record(
     resolve: Resolve<'_>,
     nameless: &dyn Fn() -> Vec<Nameless>,
     look_ahead: Option<ResolveAhead>,
+    meanwhile: Meanwhile<'_>,
 ) -> Result<RecordOutcome, CollectError> {
     let launch = Launch::new(&options.command)?;
     let inside = Inside::prepare(options.preload, &launch, &options.command)?;
@@ -99,7 +117,7 @@ pub fn record(
     let interrupts = Interrupts::watch()?;
     let mut trace = TraceFile::create(&options.output)?;
     let outcome = Recorder { options, launch, inside, session, interrupts }
-        .run(&mut trace, resolve, nameless, look_ahead);
+        .run(&mut trace, resolve, nameless, look_ahead, meanwhile);
     if outcome.as_ref().is_err_and(|error| !matches!(error, CollectError::Exists { .. })) {
         trace.discard();
     }
@@ -122,6 +140,7 @@ impl Recorder<'_> {
         resolve: Resolve<'_>,
         nameless: &dyn Fn() -> Vec<Nameless>,
         look_ahead: Option<ResolveAhead>,
+        meanwhile: Meanwhile<'_>,
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, inside, session, interrupts } = self;
         let clock = Clock::start_in(options.delay);
@@ -164,7 +183,13 @@ impl Recorder<'_> {
         });
         let heard = command.interrupts_heard();
         let finished = collected.and_then(|interrupted| {
-            let metrics = finish::finish(&mut collector, Some(&command), about, resolve, nameless)?;
+            let path = collector.sink.path().to_owned();
+            let mut packing = |profile: &mut Profile, findings: &Findings| {
+                let Findings { blind, .. } = findings;
+                meanwhile(Packing { profile, trace: &path, blind, complete: findings.is_complete() })
+            };
+            let metrics =
+                finish::finish(&mut collector, Some(&command), about, resolve, nameless, &mut packing)?;
             Ok((interrupted || command.interrupts_heard() > heard, metrics))
         });
         match finished {
@@ -202,7 +227,7 @@ fn outcome(
         processes,
         profile,
         warnings,
-        complete: findings.unseen.is_empty() && findings.blind.is_empty(),
+        complete: findings.is_complete(),
         blind: findings.blind,
         notes: findings.managed,
         faults: findings.faults,
@@ -226,7 +251,7 @@ mod tests {
             started: None,
             ended: None,
         };
-        record(&options, &mut |_, _| Vec::new(), &Vec::new, None).unwrap_err().to_string()
+        record(&options, &mut |_, _| Vec::new(), &Vec::new, None, &mut |_| ()).unwrap_err().to_string()
     }
 
     #[test]

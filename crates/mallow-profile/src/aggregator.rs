@@ -9,6 +9,7 @@
 //! unmatched.
 
 mod ended;
+mod grow;
 mod site;
 mod slab;
 
@@ -150,6 +151,7 @@ impl Aggregator {
     #[must_use]
     pub fn advised(mut self, advice: MemoryAdvice) -> Aggregator {
         self.slab.advise = Some(advice);
+        self.sites.advise = Some(advice);
         self
     }
 

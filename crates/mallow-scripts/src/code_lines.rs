@@ -52,31 +52,47 @@ fn entries(lines: &[u8], first_line: i64, at: u32) -> Option<i64> {
     const LONG: u8 = 14;
     const NO_COLUMNS: u8 = 13;
     let (mut line, mut end) = (first_line, 0u32);
-    let mut bytes = lines.iter().copied().peekable();
-    while let Some(head) = bytes.next() {
+    let mut rest = lines;
+    while let Some((&head, mut behind)) = rest.split_first() {
         end += u32::from(head & 7) + 1;
         let code = head >> 3 & 15;
         let mut has_line = true;
         match code {
             NO_LINE => has_line = false,
-            LONG | NO_COLUMNS => line += signed(&mut bytes)?,
+            LONG | NO_COLUMNS => line += signed(&mut behind)?,
             10..=12 => line += i64::from(code - 10),
             _ => {}
         }
         if at < end {
             return has_line.then_some(line);
         }
-        // What follows the head's first number is columns; only heads have the high bit.
-        while bytes.next_if(|byte| byte & 0x80 == 0).is_some() {}
+        rest = behind_columns(behind);
     }
     None
 }
 
+/// What follows the head's first number is columns; only heads have the high bit. Eight bytes at once: the table is read anew for each instruction, and columns
+/// are two thirds of it.
+fn behind_columns(bytes: &[u8]) -> &[u8] {
+    const HEADS: u64 = 0x8080_8080_8080_8080;
+    let mut rest = bytes;
+    while let Some((eight, behind)) = rest.split_first_chunk::<8>() {
+        let heads = u64::from_le_bytes(*eight) & HEADS;
+        if heads != 0 {
+            return &rest[heads.trailing_zeros() as usize / 8..];
+        }
+        rest = behind;
+    }
+    let head = rest.iter().position(|byte| byte & 0x80 != 0);
+    &rest[head.unwrap_or(rest.len())..]
+}
+
 /// Six bits a byte, the lowest first; bit 6 says that more follow. The lowest bit is the sign.
-fn signed(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
+fn signed(bytes: &mut &[u8]) -> Option<i64> {
     let (mut value, mut shift) = (0i64, 0);
     loop {
-        let byte = bytes.next()?;
+        let (&byte, behind) = bytes.split_first()?;
+        *bytes = behind;
         value |= i64::from(byte & 63) << shift;
         if byte & 64 == 0 {
             return Some(if value & 1 != 0 { -(value >> 1) } else { value >> 1 });
@@ -198,6 +214,21 @@ mod tests {
         let table = [0x80 | 13 << 3, 6, 0x80 | 15 << 3 | 1, 0x80 | 13 << 3, 1];
         let lines = [0, 1, 2, 3].map(|at| line(3 << 8 | 12, &table, 1, at));
         assert_eq!(lines, [Some(4), None, None, Some(4)]);
+    }
+
+    /// Columns of every length, among them those that end with the table.
+    #[test]
+    fn the_next_head_is_found_behind_any_number_of_columns() {
+        for columns in 0..40 {
+            let mut table = vec![0x7f; columns];
+            assert_eq!(behind_columns(&table), [0u8; 0], "{columns}");
+            for more in 0..20 {
+                table.truncate(columns);
+                table.push(0x80 | more);
+                table.extend(vec![more; more as usize]);
+                assert_eq!(behind_columns(&table), &table[columns..], "{columns} {more}");
+            }
+        }
     }
 
     #[test]

@@ -127,3 +127,49 @@ fn several_writers_leave_a_whole_file() {
     assert!(!all.frames.is_empty());
     assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1, "nothing is left beside it");
 }
+
+/// Fills a folder with files of the largest size, which take no room on the disk, each written a minute after the one before. Returns their names.
+fn fill(path: &Path, count: u64) -> Vec<PathBuf> {
+    let begin = SystemTime::now() - std::time::Duration::from_secs(60 * 60);
+    let files = (0..count).map(|index| {
+        let place = path.join(format!("{index}.names"));
+        let file = File::create(&place).unwrap();
+        file.set_len(FILE_BYTES_MAX).unwrap();
+        file.set_modified(begin + std::time::Duration::from_secs(60 * index)).unwrap();
+        place
+    });
+    files.collect()
+}
+
+#[test]
+fn a_full_folder_gives_up_what_was_not_used_for_longest_until_half_of_it_is_free() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = Folder::new(scratch.path().join("names"));
+    let some = answers(&[(5, &[frame("a", None)])], None);
+    add(&folder, "module", &some);
+    let full = FOLDER_BYTES_MAX / FILE_BYTES_MAX;
+    // A file of another module is new: its writer looks. One byte less than is too much stays.
+    fs::remove_file(&fill(&folder.path, full)[0]).unwrap();
+    add(&folder, "second module", &some);
+    assert_eq!(fs::read_dir(&folder.path).unwrap().count() as u64, full - 1 + 2);
+    let files = fill(&folder.path, full);
+    add(&folder, "third module", &some);
+    let there: Vec<bool> = files.iter().map(|file| file.exists()).collect();
+    // Beside half of the room, which the kept answers have a part of, three of these files fit.
+    assert_eq!(there, [false, false, false, false, false, true, true, true]);
+    for path in ["module", "second module", "third module"] {
+        assert_eq!(read(&folder, &module(path), &[5]).frames[&5], some.frames[&5], "{path}");
+    }
+}
+
+#[test]
+fn who_only_adds_to_what_is_there_looks_for_room_too_but_not_each_time() {
+    let scratch = tempfile::tempdir().unwrap();
+    let folder = Folder::new(scratch.path().join("names"));
+    let some = answers(&[(5, &[frame("a", None)])], None);
+    add(&folder, "module", &some);
+    let files = fill(&folder.path, FOLDER_BYTES_MAX / FILE_BYTES_MAX);
+    let is_full = || files[0].exists();
+    let added = (0..10_000).take_while(|_| is_full()).inspect(|_| add(&folder, "module", &some)).count();
+    assert!((1..10_000).contains(&added), "{added}");
+}

@@ -3,6 +3,7 @@
 use crate::collector::Collector;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
+use crate::findings::Findings;
 use crate::profile::{process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
@@ -23,13 +24,14 @@ pub(crate) enum Metrics {
 }
 
 /// Closes what is still open, and adds symbols and sums. `started` is the command, if one was started. `nameless` tells of which modules `resolve` could not look
-/// up the names, when it has been called.
+/// up the names, when it has been called. `meanwhile` is called with a whole profile before the trace is complete, while sums are packed.
 pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
     started: Option<&TracedCommand>,
     about: Recording,
     resolve: Resolve<'_>,
     nameless: &dyn Fn() -> Vec<Nameless>,
+    meanwhile: &mut dyn FnMut(&mut Profile, &Findings),
 ) -> Result<Metrics, CollectError> {
     let duration_us = collector.now_us();
     collector.close_all()?;
@@ -59,21 +61,26 @@ pub(crate) fn finish<S: Sink + Send>(
         Some(_) => ExitedProcess::counted_addresses,
     };
     let is_profile = collector.wanted.regions.is_none();
+    let findings = &collector.findings;
     let read = || {
         let Named { symbols, frames, locations } = symbols_of(&exited, addresses, resolve);
-        let profile = is_profile.then(|| profile_of(&exited, &symbols, frames, locations));
+        let profile = is_profile.then(|| {
+            let mut profile = profile_of(&exited, &symbols, frames, locations);
+            profile.recording = Recording { duration_us, nameless: nameless(), ..about };
+            profile.processes.extend(missing);
+            meanwhile(&mut profile, findings);
+            profile
+        });
         (symbols, profile)
     };
     let (symbols, profile) = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, read)?;
     let (memory, is_own) = (collector.last_memory.take(), collector.wanted.own);
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = match profile {
-        Some(mut profile) => {
+        Some(profile) => {
             drop_beside((exited, memory), is_own);
             sink.put_whole(&symbols)?;
-            let nameless = put_nameless(sink, nameless())?;
-            profile.recording = Recording { duration_us, nameless, ..about };
-            profile.processes.extend(missing);
+            put_nameless(sink, &profile.recording.nameless)?;
             Metrics::Profile(Box::new(profile))
         }
         None => Metrics::Regions(regions::watched(exited, &symbols)),
@@ -145,12 +152,11 @@ fn began_late(delay: Duration, duration_us: u64, exited: &[ExitedProcess]) -> Op
 }
 
 /// Says of which modules names are missing.
-fn put_nameless(sink: &mut dyn Sink, modules: Vec<Nameless>) -> Result<Vec<Nameless>, CollectError> {
-    let unnamed = Unnamed { modules };
-    if !unnamed.modules.is_empty() {
-        sink.put_whole(&unnamed)?;
+fn put_nameless(sink: &mut dyn Sink, modules: &[Nameless]) -> Result<(), CollectError> {
+    if modules.is_empty() {
+        return Ok(());
     }
-    Ok(unnamed.modules)
+    sink.put_whole(&Unnamed { modules: modules.to_vec() })
 }
 
 /// A command that ended before it could register did nothing that we know of, but it was there: killed at once, or without one of

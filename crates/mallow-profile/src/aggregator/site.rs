@@ -3,7 +3,8 @@
 //! A new peak would have to copy every site's live metrics. Instead it raises a serial, and a site that is
 //! about to change for the first time since keeps a copy of its own: constant time for each event.
 
-use super::{LiveSite, SiteSummary};
+use super::grow::double;
+use super::{LiveSite, MemoryAdvice, SiteSummary};
 use crate::{RequestTotals, SiteTotals, StackId};
 
 const NO_SITE: u32 = u32::MAX;
@@ -145,7 +146,13 @@ pub(super) struct Sites {
     metrics: Vec<SiteMetrics>,
     /// By stack id plus 1, wrapping, so that "no stack" has the first place.
     by_stack: Vec<u32>,
+    /// Told of new room before it is touched.
+    pub(super) advise: Option<MemoryAdvice>,
 }
+
+/// Room that is not used is given back from so many metrics downwards. Their alignment makes a copy of it, and room beyond a larger copy than this
+/// was never touched.
+const COPIED_MAX: usize = 1024;
 
 impl Sites {
     /// Returns its own memory in bytes, and as much for the sums that are made of it.
@@ -185,6 +192,10 @@ impl Sites {
         }
         let index = self.metrics.len() as u32;
         self.by_stack[place] = index;
+        if self.metrics.len() == self.metrics.capacity() {
+            const SITES_MIN: usize = 16;
+            double(&mut self.metrics, SITES_MIN, self.advise);
+        }
         self.metrics.push(SiteMetrics { stack: stack.0, ..SiteMetrics::default() });
         index
     }
@@ -197,7 +208,9 @@ impl Sites {
     /// No more events will come.
     pub(super) fn end(mut self, peak_serial: u64, end_us: u64) -> EndedSites {
         // They are kept until the recording ends, those of thousands of processes.
-        self.metrics.shrink_to_fit();
+        if self.metrics.len() <= COPIED_MAX {
+            self.metrics.shrink_to_fit();
+        }
         EndedSites { metrics: self.metrics, peak_serial, end_us }
     }
 }

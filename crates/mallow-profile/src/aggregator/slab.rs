@@ -6,6 +6,7 @@
 //! The time of allocation is not kept: lifetimes are summed per site as (time of free) − (time of
 //! allocation), so each event adds its own half.
 
+use super::grow::double;
 use super::{BlockId, MemoryAdvice, ThreadIndex};
 
 /// No slot has this id.
@@ -109,13 +110,7 @@ impl Slab {
     #[cold]
     fn grow(&mut self) {
         const SLOTS_MIN: usize = 1024;
-        let mut grown: Vec<Block> = Vec::with_capacity((self.blocks.len() * 2).max(SLOTS_MIN));
         // Slots of many megabytes, wanted at random, otherwise miss the processor's page table cache each time.
-        if let Some(advise) = self.advise {
-            let memory = grown.spare_capacity_mut();
-            advise(memory.as_mut_ptr().cast(), size_of_val(memory));
-        }
-        grown.append(&mut self.blocks);
-        self.blocks = grown;
+        double(&mut self.blocks, SLOTS_MIN, self.advise);
     }
 }

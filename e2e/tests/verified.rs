@@ -198,7 +198,7 @@ fn stacks_of_active_support_and_of_compiled_ruby_are_those_from_scratch() {
 #[test]
 fn stacks_of_scripts_are_those_from_scratch_and_each_call_of_the_interpreter_has_its_frames() {
     for python in pythons() {
-        for name in ["frames.py", "reused.py"] {
+        for name in ["frames.py", "reused.py", "called_otherwise.py"] {
             let workshop = Workshop::new("verified-scripts");
             let session =
                 Session::new(workshop.path(), &[&python, &script(name)]).env("PYTHONMALLOC", "malloc");

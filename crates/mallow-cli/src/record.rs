@@ -60,11 +60,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     };
     let nameless = || names.borrow().nameless();
     let mut summary = None;
-    #[cfg(debug_assertions)]
-    let mut unfolded = None;
     let mut summarize = |packing: Packing<'_>| {
-        #[cfg(debug_assertions)]
-        unfolded.replace(packing.profile.clone());
         summary = packing.complete.then(|| summary_of(packing.profile, packing.blind, packing.trace));
     };
     let outcome = mallow_collect::record(&options, &mut resolve, &nameless, look_ahead, &mut summarize)?;
@@ -76,7 +72,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     output::note(&outcome.notes);
     let mut profile = outcome.profile.unwrap_or_default();
     #[cfg(debug_assertions)]
-    held_against_the_trace(unfolded.as_ref().unwrap_or(&profile), &outcome.trace);
+    held_against_the_trace(&profile, summary.is_some(), &outcome.trace);
     let summary = summary.unwrap_or_else(|| {
         // The same warning as when the incomplete trace is opened.
         let mut names = Names::new();
@@ -107,13 +103,17 @@ fn shown(trace: &Path) -> String {
     trace.strip_prefix(".").unwrap_or(trace).display().to_string()
 }
 
-/// Checks that a reader of the trace finds what the summary is made from; so every test that records checks it.
+/// Checks that a reader of the trace finds what the summary is made from, which has taken the frames of interpreters out if `is_folded`; so every test that
+/// records checks it.
 #[cfg(debug_assertions)]
-fn held_against_the_trace(profile: &mallow_profile::Profile, trace: &Path) {
+fn held_against_the_trace(profile: &Profile, is_folded: bool, trace: &Path) {
     use mallow_profile::ReallocAttribution;
     use mallow_trace::read_file_with;
     let mut read = read_file_with(trace, ReallocAttribution::OwnSite).expect("the trace can be read").profile;
     read.processes.iter_mut().for_each(|process| process.samples.clear());
+    if is_folded {
+        ScriptFrames::Folded.keep_in(&mut read.stacks);
+    }
     assert_eq!(profile.recording, read.recording);
     assert_eq!(profile.processes, read.processes);
     assert_eq!(profile.stacks, read.stacks);

@@ -185,8 +185,8 @@ impl Recorder<'_> {
         let finished = collected.and_then(|interrupted| {
             let path = collector.sink.path().to_owned();
             let mut packing = |profile: &mut Profile, findings: &Findings| {
-                let Findings { blind, .. } = findings;
-                meanwhile(Packing { profile, trace: &path, blind, complete: findings.is_complete() })
+                let (blind, complete) = (&findings.blind, findings.is_complete());
+                meanwhile(Packing { profile, trace: &path, blind, complete })
             };
             let metrics =
                 finish::finish(&mut collector, Some(&command), about, resolve, nameless, &mut packing)?;

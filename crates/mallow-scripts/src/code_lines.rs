@@ -71,8 +71,7 @@ fn entries(lines: &[u8], first_line: i64, at: u32) -> Option<i64> {
     None
 }
 
-/// What follows the head's first number is columns; only heads have the high bit. Eight bytes at once: the table is read anew for each instruction, and columns
-/// are two thirds of it.
+/// What follows the head's first number is columns; only heads have the high bit. Eight bytes at once: the table is read anew for each instruction.
 fn behind_columns(bytes: &[u8]) -> &[u8] {
     const HEADS: u64 = 0x8080_8080_8080_8080;
     let mut rest = bytes;

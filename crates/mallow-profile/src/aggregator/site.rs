@@ -150,8 +150,8 @@ pub(super) struct Sites {
     pub(super) advise: Option<MemoryAdvice>,
 }
 
-/// Room that is not used is given back from so many metrics downwards. Their alignment makes a copy of it, and room beyond a larger copy than this
-/// was never touched.
+/// Longer lists keep the room that they do not use. To give it back copies the list, as its elements have an alignment that the allocator cannot shrink in place;
+/// and most of that room was never touched, so it is address space only.
 const COPIED_MAX: usize = 1024;
 
 impl Sites {

@@ -214,6 +214,7 @@ impl Pass<'_> {
             self.pairing.prefetch(address);
             cursor.at += words;
             if kind.is_allocation() {
+                self.stacks.prefetch(event::node_of(word1));
                 event.freed_us = self.freed_at_once(cursor, address, limit_tsc.min(now_tsc));
             }
         }

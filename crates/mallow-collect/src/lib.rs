@@ -57,6 +57,7 @@ mod patching;
 mod peer;
 mod planner;
 mod poll_backoff;
+mod prefetch;
 mod private_socket;
 mod process;
 mod process_writer;

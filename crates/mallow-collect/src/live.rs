@@ -6,6 +6,7 @@
 //! nothing is moved as the heap grows. The way to a leaf leads over a table for each megabyte of the heap, which the processor keeps
 //! near. Blocks that do not begin at a multiple of 16, as some allocators' smallest ones, stand in a map beside it.
 
+use crate::prefetch::prefetch;
 use mallow_profile::BlockId;
 use rustc_hash::FxHashMap;
 
@@ -75,12 +76,9 @@ impl LiveBlocks {
     /// Prefetches the cache line that a look-up of `address` will need.
     #[inline(always)]
     pub(crate) fn prefetch(&self, address: u64) {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let leaf = self.regions.leaf(address >> PAGE_BITS).unwrap_or(0);
         let leaf = self.leaves.as_ptr().wrapping_add(leaf as usize).cast::<u32>();
-        let place = leaf.wrapping_add(place_of(address));
-        // SAFETY: a prefetch is a hint and faults on no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
+        prefetch(leaf.wrapping_add(place_of(address)));
     }
 
     /// Sets the block at `address`; returns the previous one.

@@ -5,6 +5,7 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
+use crate::prefetch::prefetch;
 use mallow_scripts::CodeLog;
 use mallow_trace::MappedModule;
 use mallow_wire::script::{CODE_LOG_BYTES, Scripts};
@@ -334,10 +335,7 @@ impl Ring<'_> {
     /// Asks for the cache line of a position that will be read soon.
     #[inline(always)]
     pub(crate) fn prefetch(&self, position: u64) {
-        use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        let word = &raw const self.words[position as usize & (RING_WORDS - 1)];
-        // SAFETY: a prefetch is a hint and faults on no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(word.cast()) };
+        prefetch(&raw const self.words[position as usize & (RING_WORDS - 1)]);
     }
 }
 

@@ -6,6 +6,7 @@
 use crate::followed_code::FollowedCode;
 use crate::made_code::CodeLists;
 use crate::mapping::Mapping;
+use crate::prefetch::prefetch;
 use crate::stack_table::StackTable;
 use crate::woven::{CHAIN_MAX, NO_CALLER, READ_MAX, Weaver};
 use mallow_profile::{Aggregator, StackId};
@@ -68,6 +69,12 @@ impl StackNumbers {
             _ if is_node_cut(node) => self.number_cut(node, mapping),
             _ => self.assign(node, mapping),
         }
+    }
+
+    /// Asks for the number of a recorder's node.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, node: u32) {
+        prefetch(self.numbers.as_ptr().wrapping_add(node as usize));
     }
 
     #[cold]

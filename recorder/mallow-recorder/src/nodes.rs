@@ -47,8 +47,14 @@ static SEGMENTS_USED: AtomicUsize = AtomicUsize::new(1);
 pub unsafe fn prefetch(table: *const Node, hash: u64) {
     let (mut segment_start, used) = (0, SEGMENTS_USED.load(Ordering::Relaxed));
     for (i, segment) in NODE_SEGMENTS.into_iter().enumerate().take(used) {
-        // SAFETY: a prefetch is a hint and faults on no address; this one lies in the table.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(table.add(segment_start + line(hash, i)).cast()) };
+        // SAFETY: a prefetch is a hint and faults on no address; these lie in the table.
+        unsafe {
+            let first = segment_start + line(hash, i);
+            _mm_prefetch::<_MM_HINT_T0>(table.add(first).cast());
+            if *at(&NODE_PROBES, i) > NODE_LINE_ENTRIES {
+                _mm_prefetch::<_MM_HINT_T0>(table.add(first ^ NODE_LINE_ENTRIES).cast());
+            }
+        }
         segment_start += segment;
     }
 }
@@ -108,15 +114,27 @@ pub unsafe fn intern(table: *const Node, callers: Stack, key: u64) -> Stack {
         return callers;
     }
     let hash = stack_hash(key, callers.hash);
-    let link = node_link(callers.node, hash);
+    // SAFETY: by contract.
+    Stack { hash, node: unsafe { intern_at(table, callers.node, key, hash) } }
+}
+
+/// As [`intern`], with the hash that decides the node's place. It follows from the key and the callers.
+///
+/// # Safety
+/// As [`intern`].
+#[inline(always)]
+pub unsafe fn intern_at(table: *const Node, callers: u32, key: u64, hash: u64) -> u32 {
+    if is_node_cut(callers) {
+        return callers;
+    }
+    let link = node_link(callers, hash);
     let first = line(hash, 0);
     // SAFETY: within the table's first segment.
     if holds(unsafe { &*table.add(first) }, key, link) {
-        return Stack { hash, node: first as u32 };
+        return first as u32;
     }
     // SAFETY: by contract.
-    let node = unsafe { find_or_insert(table, key, link, hash) }.unwrap_or(node_cut(callers.node));
-    Stack { hash, node }
+    unsafe { find_or_insert(table, key, link, hash) }.unwrap_or(node_cut(callers))
 }
 
 /// Finds or inserts a node; none when its place is full.

@@ -14,7 +14,7 @@ use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use core::sync::atomic::Ordering;
 use mallow_wire::script::pair_key;
-use mallow_wire::shared::{NODE_ROOT, Node, is_node_cut};
+use mallow_wire::shared::{NODE_ROOT, Node, is_node_cut, stack_hash};
 
 /// The deepest stack that is followed, in frames. Calls at deeper ones have their native stack.
 pub const FRAMES_MAX: usize = 16 * 1024;
@@ -104,7 +104,7 @@ struct NewFrame {
 }
 
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(16))]
 struct Pair {
     native: u32,
     script: u32,
@@ -112,9 +112,34 @@ struct Pair {
     node: u32,
 }
 
+/// Where stacks are kept, and the native one that the script's will be paired with.
+#[derive(Clone, Copy, Debug)]
+struct Nodes {
+    table: *const Node,
+    native: u32,
+}
+
+impl Nodes {
+    /// Asks for the memory in which a script's stack lies, and for that of its pair. A stack that is not kept by the thread is one of many: both are
+    /// seldom in a cache, and would be waited for one after the other.
+    ///
+    /// # Safety
+    /// As [`ScriptMemo::pair`].
+    #[inline(always)]
+    unsafe fn prefetch(self, hash: u64, is_innermost: bool) {
+        // SAFETY: by contract.
+        unsafe {
+            nodes::prefetch(self.table, hash);
+            if is_innermost {
+                nodes::prefetch(self.table, pair_hash(self.native, hash));
+            }
+        }
+    }
+}
+
 /// A frame on a stack, and the resulting node.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 struct Step {
     look: FrameState,
     stack: Stack,
@@ -199,7 +224,8 @@ impl ScriptMemo {
     #[inline]
     pub unsafe fn pair(&mut self, native: u32, frames: &impl Frames, table: *const Node) -> u32 {
         // SAFETY: by contract.
-        let Some(script) = (unsafe { self.node(frames, table) }) else { return native };
+        let Some(stack) = (unsafe { self.stack(frames, Nodes { table, native }) }) else { return native };
+        let script = stack.node;
         if script != self.last {
             if !frames.hold() {
                 self.forget();
@@ -213,7 +239,8 @@ impl ScriptMemo {
             return pair.node - 1;
         }
         // SAFETY: by contract.
-        let node = unsafe { nodes::intern(table, around_pair(native), pair_key(script)) }.node;
+        let node =
+            unsafe { nodes::intern_at(table, native, pair_key(script), pair_hash(native, stack.hash)) };
         if !is_node_cut(node) {
             self.is_used = true;
             *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
@@ -221,12 +248,12 @@ impl ScriptMemo {
         node
     }
 
-    /// The node of the script's stack; none when there is none, or no room for it.
+    /// The script's stack; none when there is none, or no room for it.
     ///
     /// # Safety
     /// As [`ScriptMemo::pair`].
     #[inline]
-    unsafe fn node(&mut self, frames: &impl Frames, table: *const Node) -> Option<u32> {
+    unsafe fn stack(&mut self, frames: &impl Frames, nodes: Nodes) -> Option<Stack> {
         let generation = code_log::generation();
         if self.generation != generation {
             (self.generation, self.count) = (generation, 0);
@@ -245,9 +272,9 @@ impl ScriptMemo {
         }
         // SAFETY: by contract.
         let stack = unsafe {
-            match self.stack_in_place(frames, innermost, table) {
+            match self.stack_in_place(frames, innermost, nodes) {
                 Some(stack) => stack,
-                None if self.join(frames, innermost, table) || self.start_over(frames, innermost, table) => {
+                None if self.join(frames, innermost, nodes) || self.start_over(frames, innermost, nodes) => {
                     at(&self.kept, self.count).stack
                 }
                 None => {
@@ -256,7 +283,7 @@ impl ScriptMemo {
                 }
             }
         };
-        (!is_node_cut(stack.node) && stack.node != NODE_ROOT).then_some(stack.node)
+        (!is_node_cut(stack.node) && stack.node != NODE_ROOT).then_some(stack)
     }
 
     /// The stack of a script that is in the frame in which it was, with the same callers at the same places: nearly every call. At most the innermost
@@ -266,7 +293,7 @@ impl ScriptMemo {
         &mut self,
         frames: &impl Frames,
         innermost: usize,
-        table: *const Node,
+        nodes: Nodes,
     ) -> Option<Stack> {
         let outer_count = self.count.checked_sub(1)?;
         let kept = at(&self.kept, self.count);
@@ -292,7 +319,7 @@ impl ScriptMemo {
         }
         let callers = if outer_count > 0 { at(&self.kept, outer_count).stack } else { EMPTY };
         // SAFETY: the live frame looks so.
-        let stack = unsafe { self.stack_of(frames, table, callers, innermost, look) };
+        let stack = unsafe { self.stack_of(frames, nodes, callers, innermost, look, true) };
         *at_mut(&mut self.kept, self.count) = Kept { frame: innermost, look, stack };
         Some(stack)
     }
@@ -300,7 +327,7 @@ impl ScriptMemo {
     /// Follows the frames from the innermost to a kept one and on to the outermost; returns false if the rest differs
     /// from what was kept.
     #[inline(never)]
-    unsafe fn join(&mut self, frames: &impl Frames, innermost: usize, table: *const Node) -> bool {
+    unsafe fn join(&mut self, frames: &impl Frames, innermost: usize, nodes: Nodes) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
         let kept = loop {
             if frame == 0 || fresh == LEFT_MAX {
@@ -323,7 +350,7 @@ impl ScriptMemo {
         }
         if differs <= kept || fresh > 0 {
             // SAFETY: all of these frames are live.
-            unsafe { self.intern(frames, table, differs, kept + 1, fresh) };
+            unsafe { self.intern(frames, nodes, differs, kept + 1, fresh) };
         }
         self.count = kept + fresh;
         true
@@ -358,16 +385,10 @@ impl ScriptMemo {
 
     /// Interns the kept frames of a range, whose state may have changed, and the new ones on top of them.
     #[inline]
-    unsafe fn intern(
-        &mut self,
-        frames: &impl Frames,
-        table: *const Node,
-        from: usize,
-        end: usize,
-        fresh: usize,
-    ) {
+    unsafe fn intern(&mut self, frames: &impl Frames, nodes: Nodes, from: usize, end: usize, fresh: usize) {
         let mut stack = if from > 1 { at(&self.kept, from - 1).stack } else { EMPTY };
-        for index in from..end + fresh {
+        let count = end + fresh;
+        for index in from..count {
             let NewFrame { frame, look } = match index.checked_sub(end) {
                 Some(above) => *at(&self.fresh, fresh - 1 - above),
                 None => {
@@ -377,20 +398,21 @@ impl ScriptMemo {
                 }
             };
             // SAFETY: a live frame looks so; by contract.
-            stack = unsafe { self.stack_of(frames, table, stack, frame, look) };
+            stack = unsafe { self.stack_of(frames, nodes, stack, frame, look, index + 1 == count) };
             *at_mut(&mut self.kept, index) = Kept { frame, look, stack };
         }
     }
 
-    /// The stack of some callers with one frame more.
+    /// The stack of some callers with one frame more. Behind the innermost one its pair is asked for.
     #[inline(always)]
     unsafe fn stack_of(
         &mut self,
         frames: &impl Frames,
-        table: *const Node,
+        nodes: Nodes,
         callers: Stack,
         frame: usize,
         look: FrameState,
+        is_innermost: bool,
     ) -> Stack {
         let mixed = (look.place ^ look.code ^ callers.hash as usize).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let place = mixed >> 48 & (STEPS - 1);
@@ -402,7 +424,10 @@ impl ScriptMemo {
         let stack = unsafe {
             match frames.key(frame, look) {
                 0 => callers,
-                key => nodes::intern(table, callers, key),
+                key => {
+                    nodes.prefetch(stack_hash(key, callers.hash), is_innermost);
+                    nodes::intern(nodes.table, callers, key)
+                }
             }
         };
         if !is_node_cut(stack.node) {
@@ -415,7 +440,7 @@ impl ScriptMemo {
 
     /// Follows all frames; false when there are too many.
     #[inline(never)]
-    unsafe fn start_over(&mut self, frames: &impl Frames, innermost: usize, table: *const Node) -> bool {
+    unsafe fn start_over(&mut self, frames: &impl Frames, innermost: usize, nodes: Nodes) -> bool {
         let (mut fresh, mut frame) = (0, innermost);
         while frame != 0 {
             if fresh == FRAMES_MAX {
@@ -434,7 +459,7 @@ impl ScriptMemo {
         };
         let same = (1..=self.count.min(fresh)).take_while(is_kept).count();
         // SAFETY: all of these frames are live.
-        unsafe { self.intern(frames, table, same + 1, same + 1, fresh - same) };
+        unsafe { self.intern(frames, nodes, same + 1, same + 1, fresh - same) };
         self.count = fresh;
         true
     }
@@ -447,14 +472,15 @@ fn pair_place(native: u32, script: u32) -> usize {
     (mixed >> 16) as usize % PAIRS
 }
 
-/// The stack upon which a pair is a frame: the native one, at a hash of its own.
+/// The hash of a pair. It follows from the hash of the script's stack and not from its node, so that the pair's place is known, and can be
+/// asked for, while the node is still being looked up.
 #[inline(always)]
-fn around_pair(native: u32) -> Stack {
-    Stack { hash: u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93), node: native }
+fn pair_hash(native: u32, script_hash: u64) -> u64 {
+    stack_hash(script_hash, u64::from(native).wrapping_mul(0xd6e8_feb8_6659_fd93))
 }
 
 #[cold]
-fn too_deep() -> Option<u32> {
+fn too_deep() -> Option<Stack> {
     process::header().scripts.events_too_deep.fetch_add(1, Ordering::Relaxed);
     None
 }

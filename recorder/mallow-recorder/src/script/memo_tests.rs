@@ -62,7 +62,7 @@ fn from_scratch(table: *const Node, native: u32, script: &Script) -> u32 {
     match stack.node {
         NODE_ROOT => native,
         // SAFETY: as above.
-        script => unsafe { nodes::intern(table, around_pair(native), pair_key(script)) }.node,
+        script => unsafe { nodes::intern_at(table, native, pair_key(script), pair_hash(native, stack.hash)) },
     }
 }
 

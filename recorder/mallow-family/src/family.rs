@@ -5,14 +5,16 @@ use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{
-    Kind, allocating, allocating_counted, allocating_guarded, freeing_at_once, freeing_guarded,
-    freeing_published, reallocating,
+    Kind, allocating, allocating_counted, allocating_recorded, allocating_slowly, freeing_at_once,
+    freeing_published, freeing_recorded, freeing_slowly, reallocating,
 };
-use mallow_recorder::counted::{Counting, counting};
+use mallow_recorder::counted::Counting;
 use mallow_recorder::real::Real;
+use mallow_recorder::recorded::Recordable;
 use mallow_recorder::script;
 use mallow_recorder::shadow::Heap;
 use mallow_recorder::stat::Rest;
+use mallow_recorder::way_in::{WayIn, way_in};
 
 hooked!(malloc => work_malloc, "rsi", "rdx", MALLOC);
 hooked!(calloc => work_calloc, "rdx", "rcx", CALLOC);
@@ -144,31 +146,42 @@ pub(crate) unsafe fn real_free(block: *mut u8) {
     unsafe { call_one(&FREE, block as usize) };
 }
 
-/// Only decides by which of the two the call goes on: by a jump, as the arguments are where they were and there is nothing to keep.
+/// Only decides how the call goes on: by a jump, as the arguments are where they were and there is nothing to keep.
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.
     unsafe {
-        match counting() {
-            Some(counting) => malloc_counted(size, sp, bp, counting),
-            None => malloc_guarded(size, sp, bp),
+        match way_in() {
+            WayIn::Counting(thread) => malloc_counted(size, sp, bp, thread),
+            WayIn::Recordable(thread) => malloc_recorded(size, sp, bp, thread),
+            WayIn::Other => malloc_slowly(size, sp, bp),
         }
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn malloc_counted(size: usize, sp: usize, bp: usize, counting: Counting) -> *mut u8 {
+unsafe extern "C" fn malloc_counted(size: usize, sp: usize, bp: usize, thread: Counting) -> *mut u8 {
     // SAFETY: as in `work_malloc`.
     unsafe {
-        let counted = counting.begin(Caller { sp, bp });
+        let counted = thread.begin(Caller { sp, bp });
         allocating_counted(counted, Heap::Malloc, size, move || call_one(&MALLOC, size))
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn malloc_guarded(size: usize, sp: usize, bp: usize) -> *mut u8 {
+unsafe extern "C" fn malloc_recorded(size: usize, sp: usize, bp: usize, thread: Recordable) -> *mut u8 {
     let caller = Caller { sp, bp };
     // SAFETY: as in `work_malloc`.
-    unsafe { allocating_guarded(Heap::Malloc, Kind::Alloc, caller, size, move || call_one(&MALLOC, size)) }
+    unsafe {
+        allocating_recorded(&thread.begin(caller), Kind::Alloc, caller, size, move || call_one(&MALLOC, size))
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn malloc_slowly(size: usize, sp: usize, bp: usize) -> *mut u8 {
+    let caller = Caller { sp, bp };
+    // SAFETY: as in `work_malloc`.
+    unsafe { allocating_slowly(Heap::Malloc, Kind::Alloc, caller, size, move || call_one(&MALLOC, size)) }
 }
 
 unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
@@ -233,31 +246,43 @@ unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     }
     // SAFETY: as in `work_malloc`.
     unsafe {
-        match counting() {
-            Some(counting) => free_counted(block, sp, bp, counting),
-            None => free_guarded(block, sp, bp),
+        match way_in() {
+            WayIn::Counting(thread) => free_counted(block, sp, bp, thread),
+            WayIn::Recordable(thread) => free_recorded(block, sp, bp, thread),
+            WayIn::Other => free_slowly(block, sp, bp),
         }
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn free_counted(block: *mut u8, sp: usize, bp: usize, counting: Counting) {
+unsafe extern "C" fn free_counted(block: *mut u8, sp: usize, bp: usize, thread: Counting) {
     // SAFETY: as in `work_malloc`.
     unsafe {
-        let counted = counting.begin(Caller { sp, bp });
+        let counted = thread.begin(Caller { sp, bp });
         match freeing_at_once(counted, Heap::Malloc, block, move || real_free(block)) {
             Ok(()) => {}
             Err((Rest::Publish, _)) => free_published(block),
-            Err(_) => free_guarded(block, sp, bp),
+            Err(_) => free_slowly(block, sp, bp),
         }
     }
 }
 
 #[inline(never)]
-unsafe extern "C" fn free_guarded(block: *mut u8, sp: usize, bp: usize) {
+unsafe extern "C" fn free_recorded(block: *mut u8, sp: usize, bp: usize, thread: Recordable) {
+    // SAFETY: as in `work_malloc`.
+    unsafe {
+        let recorded = thread.begin(Caller { sp, bp });
+        script::freed(block as usize);
+        freeing_recorded(&recorded, block, move || real_free(block));
+    }
+}
+
+#[cold]
+#[inline(never)]
+unsafe extern "C" fn free_slowly(block: *mut u8, sp: usize, bp: usize) {
     script::freed(block as usize);
     // SAFETY: as in `work_malloc`.
-    unsafe { freeing_guarded(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) };
+    unsafe { freeing_slowly(Heap::Malloc, Caller { sp, bp }, block, move || real_free(block)) };
 }
 
 /// What [`free_counted`] ends with once in a while.

@@ -12,12 +12,12 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::calls::{
     allocating_counted, allocating_guarded, freeing_at_once, freeing_guarded, freeing_published, write_sized,
 };
-use mallow_recorder::counted::enter_counting;
 use mallow_recorder::patches::Hooks;
 use mallow_recorder::shadow::{self, Heap, ShadowBlock};
 use mallow_recorder::stat::{self, Rest};
 use mallow_recorder::thread::{Entry, Guard, Recording, enter};
 use mallow_recorder::trampolines::Patched;
+use mallow_recorder::way_in::enter_counting;
 use mallow_recorder::{Caller, loads, script};
 use mallow_wire::event::{Kind, word0};
 use mallow_wire::patches::{ARGUMENTS_MAX, Arguments, Call, NO_ARGUMENT};

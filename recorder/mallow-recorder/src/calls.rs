@@ -4,11 +4,12 @@
 //! program's own allocator. The real allocator is a closure, called at most once on every path.
 
 use crate::Caller;
-use crate::counted::{Counted, enter_counting};
-use crate::recorded::enter_recording;
+use crate::counted::Counted;
+use crate::recorded::Recordable;
 use crate::shadow::{self, Heap};
 use crate::stat::{self, Rest};
 use crate::thread::{Entry, Guard, Recording, Thread, enter};
+use crate::way_in::{WayIn, enter_recording, way_in};
 pub use mallow_wire::event::Kind;
 use mallow_wire::event::{size_saturated, word0, word1};
 
@@ -26,9 +27,10 @@ pub unsafe fn allocating(
 ) -> *mut u8 {
     // SAFETY: by contract.
     unsafe {
-        match enter_counting(caller) {
-            Some(counted) => allocating_counted(counted, heap, size, call),
-            None => allocating_out_of_line(heap, kind, caller, size, call),
+        match way_in() {
+            WayIn::Counting(thread) => allocating_counted(thread.begin(caller), heap, size, call),
+            WayIn::Recordable(thread) => allocating_out_of_line(thread, kind, caller, size, call),
+            WayIn::Other => allocating_slowly(heap, kind, caller, size, call),
         }
     }
 }
@@ -87,14 +89,14 @@ unsafe fn count_allocation(thread: *mut Thread, heap: Heap, block: *mut u8, size
 /// So that a call that is only counted does not save the registers that recording needs.
 #[inline(never)]
 unsafe fn allocating_out_of_line(
-    heap: Heap,
+    thread: Recordable,
     kind: Kind,
     caller: Caller,
     size: usize,
     call: impl FnOnce() -> *mut u8,
 ) -> *mut u8 {
     // SAFETY: by contract.
-    unsafe { allocating_guarded(heap, kind, caller, size, call) }
+    unsafe { allocating_recorded(&thread.begin(caller), kind, caller, size, call) }
 }
 
 /// An allocating call that is recorded, or counted beside other work of ours, or passed on.
@@ -118,8 +120,12 @@ pub unsafe fn allocating_guarded(
     }
 }
 
+/// An allocating call that is recorded.
+///
+/// # Safety
+/// As [`allocating`].
 #[inline(always)]
-unsafe fn allocating_recorded(
+pub unsafe fn allocating_recorded(
     recording: &impl Recording,
     kind: Kind,
     caller: Caller,
@@ -148,9 +154,12 @@ unsafe fn write_failed(recording: &impl Recording, size: usize, caller: Caller) 
 }
 
 /// A thread's first call, one that interrupts another, and those that are not recorded.
+///
+/// # Safety
+/// As [`allocating`].
 #[cold]
 #[inline(never)]
-unsafe fn allocating_slowly(
+pub unsafe fn allocating_slowly(
     heap: Heap,
     kind: Kind,
     caller: Caller,
@@ -180,13 +189,14 @@ unsafe fn allocating_slowly(
 pub unsafe fn freeing(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
     unsafe {
-        let Some(counted) = enter_counting(caller) else {
-            return freeing_out_of_line(heap, caller, block, call);
-        };
-        match freeing_at_once(counted, heap, block, call) {
-            Ok(()) => {}
-            Err((Rest::Publish, call)) => published_out_of_line(call),
-            Err((_, call)) => freeing_out_of_line(heap, caller, block, call),
+        match way_in() {
+            WayIn::Counting(thread) => match freeing_at_once(thread.begin(caller), heap, block, call) {
+                Ok(()) => {}
+                Err((Rest::Publish, call)) => published_out_of_line(call),
+                Err((_, call)) => freeing_slowly(heap, caller, block, call),
+            },
+            WayIn::Recordable(thread) => freeing_out_of_line(thread, caller, block, call),
+            WayIn::Other => freeing_slowly(heap, caller, block, call),
         }
     }
 }
@@ -243,9 +253,9 @@ unsafe fn published_out_of_line(call: impl FnOnce()) {
 
 /// As [`allocating_out_of_line`].
 #[inline(never)]
-unsafe fn freeing_out_of_line(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+unsafe fn freeing_out_of_line(thread: Recordable, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: by contract.
-    unsafe { freeing_guarded(heap, caller, block, call) };
+    unsafe { freeing_recorded(&thread.begin(caller), block, call) };
 }
 
 /// As [`allocating_guarded`].
@@ -263,8 +273,12 @@ pub unsafe fn freeing_guarded(heap: Heap, caller: Caller, block: *mut u8, call: 
     }
 }
 
+/// A freeing call that is recorded.
+///
+/// # Safety
+/// As [`allocating`].
 #[inline(always)]
-unsafe fn freeing_recorded(recording: &impl Recording, block: *mut u8, call: impl FnOnce()) {
+pub unsafe fn freeing_recorded(recording: &impl Recording, block: *mut u8, call: impl FnOnce()) {
     recording.in_hook();
     recording.push([word0(Kind::Free, block as u64, 0)]);
     recording.in_real();
@@ -272,9 +286,12 @@ unsafe fn freeing_recorded(recording: &impl Recording, block: *mut u8, call: imp
 }
 
 /// As [`allocating_slowly`].
+///
+/// # Safety
+/// As [`allocating`].
 #[cold]
 #[inline(never)]
-unsafe fn freeing_slowly(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
+pub unsafe fn freeing_slowly(heap: Heap, caller: Caller, block: *mut u8, call: impl FnOnce()) {
     // SAFETY: as in `allocating_slowly`.
     unsafe {
         match enter(caller) {

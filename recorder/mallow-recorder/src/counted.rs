@@ -19,37 +19,23 @@ pub struct Counting {
     thread: *mut Thread,
 }
 
-/// Returns the calling thread if its calls are only counted and none is in progress; the others go through
-/// [`enter`](crate::thread::enter).
-#[inline(always)]
-pub fn counting() -> Option<Counting> {
-    let thread = current();
-    // SAFETY: as in `enter`.
-    let counts = !thread.is_null() && unsafe { (*thread).status.state.load(Ordering::Relaxed) } == COUNTING;
-    counts.then_some(Counting { thread })
-}
-
 impl Counting {
+    /// The calling thread, in whose state that was read.
+    #[inline(always)]
+    pub(crate) fn of(thread: *mut Thread) -> Counting {
+        Counting { thread }
+    }
+
     /// Begins a hooked call.
     ///
     /// # Safety
-    /// As [`enter`](crate::thread::enter), at once behind [`counting`].
+    /// As [`enter`](crate::thread::enter), at once behind [`way_in`](crate::way_in::way_in).
     #[inline(always)]
     pub unsafe fn begin(self, caller: Caller) -> Counted {
         // SAFETY: this thread's state.
         unsafe { begin_call(self.thread, caller) };
         Counted { thread: self.thread }
     }
-}
-
-/// Begins a hooked call if it is only counted.
-///
-/// # Safety
-/// As [`enter`](crate::thread::enter).
-#[inline(always)]
-pub unsafe fn enter_counting(caller: Caller) -> Option<Counted> {
-    // SAFETY: by contract.
-    counting().map(|counting| unsafe { counting.begin(caller) })
 }
 
 impl Counted {

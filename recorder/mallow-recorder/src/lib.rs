@@ -57,6 +57,7 @@
 //! | [`marks`] | marks of the program: begin and end of regions |
 //! | [`recorded`] | calls that are recorded, the short way in |
 //! | [`counted`] | calls that are only counted |
+//! | [`way_in`] | one look at the thread's state, which decides how a call goes on |
 //! | [`shadow`] | sizes of live blocks, for counting without a collector |
 //! | [`stat`] | counting without a collector |
 //! | [`calls`] | what each kind of call records |
@@ -123,6 +124,7 @@ pub mod unloads;
 pub mod verify;
 pub mod walk;
 pub mod watchers;
+pub mod way_in;
 pub mod whole_stacks;
 
 /// The caller of a hooked function, as its first instruction saw it.

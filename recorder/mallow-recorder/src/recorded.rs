@@ -1,8 +1,7 @@
 //! Calls that are recorded: the short way in.
 
 use crate::Caller;
-use crate::thread::{Recording, Thread, begin_call, current};
-use crate::thread_status::RECORDING;
+use crate::thread::{Recording, Thread, begin_call};
 use core::sync::atomic::{Ordering, compiler_fence};
 
 /// A hooked call that is recorded, of a thread that was between calls: nearly every one under `record`. Cheaper than a
@@ -12,24 +11,30 @@ pub struct Recorded {
     thread: *mut Thread,
 }
 
-/// Begins a hooked call if it is of that kind; the others go through [`enter`](crate::thread::enter).
-///
-/// # Safety
-/// As [`enter`](crate::thread::enter).
-#[inline(always)]
-pub unsafe fn enter_recording(caller: Caller) -> Option<Recorded> {
-    let thread = current();
-    if thread.is_null() {
-        return None;
+/// A thread that is between calls that are recorded.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Recordable {
+    thread: *mut Thread,
+}
+
+impl Recordable {
+    /// The calling thread, in whose state that was read.
+    #[inline(always)]
+    pub(crate) fn of(thread: *mut Thread) -> Recordable {
+        Recordable { thread }
     }
-    // SAFETY: as in `enter`.
-    unsafe {
-        if (*thread).status.state.load(Ordering::Relaxed) != RECORDING {
-            return None;
-        }
-        begin_call(thread, caller);
+
+    /// Begins a hooked call.
+    ///
+    /// # Safety
+    /// As [`enter`](crate::thread::enter), at once behind [`way_in`](crate::way_in::way_in).
+    #[inline(always)]
+    pub unsafe fn begin(self, caller: Caller) -> Recorded {
+        // SAFETY: this thread's state.
+        unsafe { begin_call(self.thread, caller) };
+        Recorded { thread: self.thread }
     }
-    Some(Recorded { thread })
 }
 
 impl Recording for Recorded {

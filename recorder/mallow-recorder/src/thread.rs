@@ -32,7 +32,7 @@ use crate::memo::Memo;
 use crate::objects;
 use crate::process::{self, THREAD_BYTES};
 use crate::ring::{Unwritten, Writer};
-use crate::script::{hotspot, with_script};
+use crate::script::{code_log, with_script};
 use crate::stack_range::StackRange;
 use crate::stamps::Stamps;
 use crate::thread_status::{
@@ -74,7 +74,7 @@ const _: () = assert!(
 /// How often code was removed that kept frames may refer to: unloaded, or freed by a JVM.
 #[inline(always)]
 fn code_generation() -> u64 {
-    unloads::generation().wrapping_add(hotspot::deaths())
+    unloads::generation().wrapping_add(code_log::deaths_behind_stacks())
 }
 
 /// The calling thread's state; null before its first call.

@@ -28,6 +28,9 @@ const ALIGN: usize = 16;
 static TABLE: [AtomicU64; TABLE_ENTRIES] = [const { AtomicU64::new(0) }; TABLE_ENTRIES];
 static GENERATION: AtomicU64 = AtomicU64::new(0);
 static STATE_DEATHS: AtomicU64 = AtomicU64::new(0);
+/// Those since kept stacks depend on states.
+static DEATHS_BEHIND_STACKS: AtomicU64 = AtomicU64::new(0);
+static ARE_BEHIND_STACKS: AtomicBool = AtomicBool::new(false);
 
 /// Used instead of a code number for a thread's state.
 pub const STATE: u32 = 0;
@@ -47,6 +50,25 @@ pub fn generation() -> u64 {
 #[inline(always)]
 pub fn state_deaths() -> u64 {
     STATE_DEATHS.load(Ordering::Acquire)
+}
+
+/// How often something was freed that kept stacks may depend on, so that no thread takes its successor for it.
+#[inline(always)]
+pub fn deaths_behind_stacks() -> u64 {
+    DEATHS_BEHIND_STACKS.load(Ordering::Acquire)
+}
+
+/// From now on kept native stacks depend on states, as a JVM's do. Called before any is read.
+pub fn put_behind_stacks() {
+    ARE_BEHIND_STACKS.store(true, Ordering::SeqCst);
+    DEATHS_BEHIND_STACKS.fetch_add(1, Ordering::AcqRel);
+}
+
+fn count_death() {
+    STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
+    if ARE_BEHIND_STACKS.load(Ordering::Relaxed) {
+        DEATHS_BEHIND_STACKS.fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 /// The word with the bit of a block, and the bit.
@@ -81,7 +103,7 @@ fn freed_watched(block: usize) {
         None => {}
         Some(STATE) => {
             take_out(block);
-            STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
+            count_death();
         }
         Some(_) => forget(block),
     }
@@ -126,7 +148,7 @@ fn keep(address: usize, number: u32) -> u32 {
         place.store(entry, Ordering::Release);
         // Its death would not be noticed, so it must not be used.
         GENERATION.fetch_add(1, Ordering::AcqRel);
-        STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
+        count_death();
     }
     number
 }
@@ -151,7 +173,7 @@ fn take_out(address: usize) {
 pub fn forget_all() {
     TABLE.iter().for_each(|place| place.store(0, Ordering::Relaxed));
     GENERATION.fetch_add(1, Ordering::AcqRel);
-    STATE_DEATHS.fetch_add(1, Ordering::AcqRel);
+    count_death();
 }
 
 /// What is known of a code object before its strings are read.

@@ -106,12 +106,6 @@ pub fn holds(pc: usize) -> bool {
     low != 0 && unsafe { (*(low as *const usize)..*(high as *const usize)).contains(&pc) }
 }
 
-/// How often something was freed that kept frames may refer to, so that no thread takes its successor for it.
-#[inline(always)]
-pub fn deaths() -> u64 {
-    if at(&BOUNDS, 0).load(Ordering::Relaxed) == 0 { 0 } else { code_log::state_deaths() }
-}
-
 /// The JVM's library: its bias, and its dynamic section.
 static LIBRARY: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
@@ -161,6 +155,7 @@ fn meet_jvm() {
     }
     STATE.store(MET, Ordering::Release);
     if unread == READ {
+        code_log::put_behind_stacks();
         at(&BOUNDS, 1).store(Place::HighBound.of(), Ordering::Relaxed);
         at(&BOUNDS, 0).store(Place::LowBound.of(), Ordering::Release);
     }

@@ -114,6 +114,27 @@ fn recorded(report: &Value) -> Stacks {
     stacks
 }
 
+/// Compares each stack of a program with what the JVM says of it. Returns how many events it says there were.
+fn compare(workshop: &Workshop, jvm: &str, mode: &str, program: &str) -> u64 {
+    let shown = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"];
+    let words = [&[jvm, mode][..], &shown, &["-cp", ".", program]].concat();
+    let session = Session::new(workshop.path(), &words);
+    let output = session.record().well().stdout;
+    let report = session.report(&ALL);
+    let (said, recorded) = (said(&output), recorded(&report));
+    for (stack, sums) in &said {
+        assert_eq!(recorded.get(stack), Some(sums), "{jvm} {mode}\n{stack}\n{recorded:#?}");
+    }
+    assert_eq!(said.len(), recorded.len(), "{jvm} {mode}");
+    // Whole: each begins where its thread does.
+    for site in report["sites"].as_array().unwrap() {
+        let frames = site["frames"].as_array().unwrap();
+        let outermost = frames.last().unwrap();
+        assert_ne!(outermost["language"], "java", "{jvm} {mode} {site}");
+    }
+    said.values().map(|(count, _)| count).sum()
+}
+
 /// Threads, exceptions, recursion, code that is compiled while it runs and discarded, reflection, proxies, lambdas, a
 /// running collector, and virtual threads if the JVM has them.
 #[test]
@@ -121,24 +142,19 @@ fn each_stack_of_java_is_the_one_that_the_jvm_gives() {
     let workshop = compiled("java-traces", "Traces.java");
     for jvm in jvms() {
         for mode in MODES {
-            let shown = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"];
-            let words = [&[jvm.as_str(), mode][..], &shown, &["-cp", ".", "Traces"]].concat();
-            let session = Session::new(workshop.path(), &words);
-            let output = session.record().well().stdout;
-            let report = session.report(&ALL);
-            let (said, recorded) = (said(&output), recorded(&report));
-            let events: u64 = said.values().map(|(count, _)| count).sum();
+            let events = compare(&workshop, &jvm, mode, "Traces");
             assert!(events >= 6000, "{events}");
-            for (stack, sums) in &said {
-                assert_eq!(recorded.get(stack), Some(sums), "{jvm} {mode}\n{stack}\n{recorded:#?}");
-            }
-            assert_eq!(said.len(), recorded.len(), "{jvm} {mode}");
-            // Whole: each begins where its thread does.
-            for site in report["sites"].as_array().unwrap() {
-                let frames = site["frames"].as_array().unwrap();
-                let outermost = frames.last().unwrap();
-                assert_ne!(outermost["language"], "java", "{jvm} {mode} {site}");
-            }
+        }
+    }
+}
+
+/// A stack that a thread keeps may be that of a method which is gone, with another one in its place.
+#[test]
+fn a_method_at_the_place_of_an_unloaded_one_is_not_taken_for_it() {
+    let workshop = compiled("java-unloads", "Unloads.java");
+    for jvm in jvms() {
+        for mode in ["-Xint", "-XX:+UseSerialGC"] {
+            assert_eq!(compare(&workshop, &jvm, mode, "Unloads"), 60);
         }
     }
 }

@@ -128,6 +128,18 @@ fn code_of_ruby_at_addresses_that_were_used_before_is_code_of_its_own() {
     }
 }
 
+/// What a thread frees while mallow stands still is not recorded, but it is gone.
+#[test]
+fn code_of_ruby_that_went_while_mallow_stood_still_is_not_taken_for_what_came() {
+    let (_workshop, session) = recorded("scripts-missed", &["/usr/bin/ruby", &script("missed.rb")]);
+    let report = session.report(&["--sort", "bytes", "--limit", "2000"]);
+    assert_eq!(report["complete"], false, "mallow stood still");
+    let each_once: BTreeMap<u64, u64> = (2..202).map(|line| (line, 1)).collect();
+    for file in ["before.rb", "after.rb"] {
+        assert_eq!(megabytes_by_line(&report, file), each_once, "{file}");
+    }
+}
+
 #[test]
 fn code_at_addresses_that_were_used_before_is_code_of_its_own() {
     let mut expected = BTreeMap::new();

@@ -159,7 +159,7 @@ impl Runner<'_> {
             started: None,
             ended: self.ended,
         };
-        let outcome = record(&options, self.resolve, &Vec::new, None, &mut |_| ())?;
+        let outcome = record(&options, self.resolve, &Vec::new, None, &mut |_| false)?;
         let told = || error::tail(&output_path);
         if outcome.timed_out {
             return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });

@@ -20,6 +20,7 @@ use crate::workers::{SharedSink, Workers};
 use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use rustix::event::{PollFd, PollFlags};
+use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -54,8 +55,8 @@ pub(crate) struct Collector<S> {
     pub(crate) wanted: Wanted,
     processes: Vec<TracedProcess>,
     pub(crate) exited: Vec<ExitedProcess>,
-    /// What the last of them shared, while no other is recorded: it is unmapped when nobody waits for that.
-    pub(crate) last_memory: Option<Mapping>,
+    /// What the last of them left, while no other is recorded: it is dropped when nobody waits for that.
+    pub(crate) remains: Option<Box<dyn Any + Send>>,
     /// How many processes have registered.
     pub(crate) registered: u32,
     starts: Starts,
@@ -94,7 +95,7 @@ impl<S: Sink + Send> Collector<S> {
             wanted,
             processes: Vec::new(),
             exited: Vec::new(),
-            last_memory: None,
+            remains: None,
             registered: 0,
             starts: Starts::default(),
             executables: Executables::default(),
@@ -292,7 +293,7 @@ impl<S: Sink + Send> Collector<S> {
         let process =
             TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)?;
         self.starts.meet(process.at_start().pid, process.at_start().started_ns);
-        self.last_memory = None;
+        self.remains = None;
         self.processes.push(process);
         self.registered += 1;
         Ok(())
@@ -346,8 +347,8 @@ impl<S: Sink + Send> Collector<S> {
         let blind = self.findings.add(&process);
         let libraries = self.session.as_ref().map(|session| session.unseen_libraries(process.pid));
         let blind = self.findings.add_libraries(blind, libraries.unwrap_or_default());
-        let (exited, memory) = process.end(exit, &self.clock, &mut self.sink)?;
-        self.last_memory = Some(memory).filter(|_| self.wanted.exited && self.processes.is_empty());
+        let (exited, remains) = process.end(exit, &self.clock, &mut self.sink)?;
+        self.remains = Some(remains).filter(|_| self.wanted.exited && self.processes.is_empty());
         if self.wanted.exited {
             self.exited.push(ExitedProcess { blind, ..exited });
         }

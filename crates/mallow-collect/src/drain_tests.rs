@@ -53,7 +53,7 @@ impl Reading {
     }
 
     fn finish(self) -> Summary {
-        self.pairing.finish(1, |_| {}).into_summary()
+        self.pairing.finish(1, |_| {}).0.into_summary()
     }
 }
 

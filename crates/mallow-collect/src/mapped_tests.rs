@@ -24,7 +24,7 @@ fn summed(records: &[Record]) -> [Summary; 2] {
         pairing.mapping(MappingEvent { address, size, stack: STACK, thread, time_us });
     }
     let mut payload = Vec::new();
-    let own = pairing.finish(1_000_000, |events| events.take(&mut payload)).into_summary();
+    let own = pairing.finish(1_000_000, |events| events.take(&mut payload)).0.into_summary();
     let mut replay = Replay(Aggregator::new().told_requests());
     decode_events(&payload, &mut replay).expect("what was encoded can be decoded");
     [own, replay.0.finish(1_000_000)]
@@ -309,7 +309,7 @@ fn calls_of_a_handler_end_before_the_one_that_they_interrupted() {
         let address = page * PAGE + what;
         pairing.mapping(MappingEvent { address, size, stack: STACK, thread: ThreadIndex(0), time_us });
     }
-    let totals = pairing.finish(99, |_| {}).totals;
+    let totals = pairing.finish(99, |_| {}).0.totals;
     assert_eq!((totals.leaked_bytes, totals.leaked_blocks, totals.frees), (2 * PAGE, 1, 1));
 }
 
@@ -329,6 +329,6 @@ fn a_block_at_the_start_of_a_mapping_is_not_the_mapping() {
     pairing.alloc(thread, 16 * PAGE, STACK, 100, 4);
     pairing.mapping(of(Mapping::Leaving, 5));
     pairing.mapping(of(Mapping::Unmapped, 6));
-    let totals = pairing.finish(99, |_| {}).totals;
+    let totals = pairing.finish(99, |_| {}).0.totals;
     assert_eq!((totals.leaked_bytes, totals.frees, totals.allocations), (100, 2, 3));
 }

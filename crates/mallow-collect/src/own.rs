@@ -129,9 +129,9 @@ fn collect<S: Sink + Send>(
     if let Some(ahead) = asked.ahead.take() {
         ahead.end_and_wait();
     }
-    match finish(&mut collector, None, about, resolve, &Vec::new, &mut |_, _| ())? {
-        Metrics::Profile(profile) => Ok(*profile),
-        Metrics::Regions(_) => Ok(Profile::default()),
+    match finish(&mut collector, None, about, resolve, &Vec::new, &mut |_, _, _| true)? {
+        Metrics::Profile(Some(profile)) => Ok(*profile),
+        Metrics::Profile(None) | Metrics::Regions(_) => Ok(Profile::default()),
     }
 }
 

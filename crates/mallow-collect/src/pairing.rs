@@ -21,6 +21,7 @@ use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, Request, Stack
 use mallow_trace::{EventEncoder, want_large_pages};
 pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
+use std::any::Any;
 
 /// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
 /// wait would mistake a later allocation at the same address for the one that was freed.
@@ -494,12 +495,12 @@ impl Pairing {
         None
     }
 
-    /// No more events will come: resolves pending events, and returns the profile.
+    /// No more events will come: resolves pending events, and returns the profile, and what is not needed any more.
     pub(crate) fn finish(
         mut self,
         end_us: u64,
         flush: impl FnOnce(&mut EventEncoder),
-    ) -> mallow_profile::Ended {
+    ) -> (mallow_profile::Ended, Box<dyn Any + Send>) {
         let time_us = self.last_us;
         for (_, free) in std::mem::take(&mut self.pending_frees) {
             self.give_up(free, time_us);
@@ -511,6 +512,7 @@ impl Pairing {
         if let Some(events) = &mut self.events {
             flush(events);
         }
-        self.fold.end(end_us.max(time_us))
+        let (ended, counted) = self.fold.take_apart(end_us.max(time_us));
+        (ended, Box::new((counted, self.live)))
     }
 }

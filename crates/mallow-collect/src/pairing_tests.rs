@@ -40,7 +40,7 @@ fn feed(pairing: &mut Pairing, (thread, time_us, seen): Stamped) {
 fn paired(events: impl IntoIterator<Item = Stamped>) -> Summary {
     let mut pairing = Pairing::new(true);
     events.into_iter().for_each(|event| feed(&mut pairing, event));
-    pairing.finish(1_000_000, |_| {}).into_summary()
+    pairing.finish(1_000_000, |_| {}).0.into_summary()
 }
 
 /// What a `realloc` will come to, decided when it begins.

@@ -29,6 +29,7 @@ use mallow_profile::{Aggregator, Exit, RegionMetrics, RegionTotals, Sample, Thre
 use mallow_scripts::Scripts;
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
 use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
+use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -483,13 +484,14 @@ impl TracedProcess {
         self.mapping.header().heartbeat.store(mallow_wire::shared::HEARTBEAT_LEFT, Ordering::SeqCst);
     }
 
-    /// Closes its part of the trace. Returns what is kept of it, and the memory that was shared with it.
+    /// Closes its part of the trace. Returns what is kept of it, and what is not needed any more: the memory that was shared with it, and tables of tens
+    /// of MB.
     pub(crate) fn end(
         mut self,
         exit: Option<Exit>,
         clock: &Clock,
         sink: &mut dyn Sink,
-    ) -> Result<(ExitedProcess, Mapping), CollectError> {
+    ) -> Result<(ExitedProcess, Box<dyn Any + Send>), CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         let events_lost = self.events_lost();
         self.read_modules_to_the_end();
@@ -521,13 +523,13 @@ impl TracedProcess {
             ..
         } = self;
         let mut outcome = Ok(());
-        let folded = pairing.finish(ended_us, |events| outcome = writer.taken(events, sink));
+        let (folded, unpaired) = pairing.finish(ended_us, |events| outcome = writer.taken(events, sink));
         outcome?;
         let end = ProcessEnd { ended_us, exit, events_lost };
         writer.end(&mut stacks, &end, sink)?;
         let is_counted = marks.as_ref().is_some_and(|marks| marks.counts(Scope::Processes));
         let whole = if is_counted { of_folded(&folded) } else { Vec::new() };
-        let (stacks, scripts) = stacks.into_table();
+        let (stacks, scripts, unnumbered) = stacks.into_table();
         // A program may start thousands of processes: of an ended one only its sums and their stacks are kept.
         let exited = ExitedProcess {
             index,
@@ -547,7 +549,7 @@ impl TracedProcess {
             modules: modules.into_list(),
             executable,
         };
-        Ok((exited, mapping))
+        Ok((exited, Box::new((mapping, unpaired, unnumbered))))
     }
 }
 

@@ -13,6 +13,7 @@ use crate::marks::Counted;
 use crate::output::Output;
 use crate::patching::Inside;
 use crate::process::Wanted;
+use crate::profile::CountedSites;
 use crate::regions::WatchedProcess;
 use crate::session::Session;
 use crate::sink::Sink;
@@ -21,7 +22,7 @@ use crate::target::{Mode, TracedCommand};
 use crate::trace_file::TraceFile;
 use finish::Metrics;
 use mallow_launch::{Interrupts, Launch, SpawnOptions};
-use mallow_profile::{Exit, Nameless, Profile};
+use mallow_profile::{Exit, Nameless, Profile, SiteList, SiteTotals};
 use mallow_wire::shared::MAPPINGS_VARIABLE;
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsString;
@@ -66,7 +67,8 @@ pub struct RecordOutcome {
     pub timed_out: bool,
     /// The processes, if their regions were requested.
     pub processes: Vec<WatchedProcess>,
-    /// The contents of the trace except events and samples of resident memory; `None` if regions were requested.
+    /// The contents of the trace except events and samples of resident memory; `None` if regions were requested, or who was called
+    /// [`Meanwhile`] did not want it any more.
     pub profile: Option<Profile>,
     /// Warnings about the metrics.
     pub warnings: Vec<String>,
@@ -82,10 +84,12 @@ pub struct RecordOutcome {
 }
 
 /// A recording that has ended, while its sums are being packed into the trace.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "sites are read through an interface")]
 pub struct Packing<'a> {
-    /// That of the outcome.
+    /// That of the outcome, without its sites.
     pub profile: &'a mut Profile,
+    /// Its sites.
+    pub sites: &'a dyn SiteList<SiteTotals>,
     /// As in [`RecordOutcome`].
     pub trace: &'a Path,
     /// As in [`RecordOutcome`].
@@ -94,8 +98,8 @@ pub struct Packing<'a> {
     pub complete: bool,
 }
 
-/// Who is called while it is packed; not called if regions were requested.
-pub type Meanwhile<'a> = &'a mut dyn FnMut(Packing<'_>);
+/// Who is called while it is packed; not called if regions were requested. Returns whether the outcome is to have the profile.
+pub type Meanwhile<'a> = &'a mut dyn FnMut(Packing<'_>) -> bool;
 
 /// Runs a command under the recorder and writes its trace. `resolve` symbolizes the addresses of a module: it returns
 /// one list of frames for each address, innermost first; the addresses point into their instructions. `nameless` tells of which modules it could not. `look_ahead`
@@ -184,9 +188,9 @@ impl Recorder<'_> {
         let heard = command.interrupts_heard();
         let finished = collected.and_then(|interrupted| {
             let path = collector.sink.path().to_owned();
-            let mut packing = |profile: &mut Profile, findings: &Findings| {
+            let mut packing = |profile: &mut Profile, sites: &CountedSites<'_>, findings: &Findings| {
                 let (blind, complete) = (&findings.blind, findings.is_complete());
-                meanwhile(Packing { profile, trace: &path, blind, complete })
+                meanwhile(Packing { profile, sites, trace: &path, blind, complete })
             };
             let metrics =
                 finish::finish(&mut collector, Some(&command), about, resolve, nameless, &mut packing)?;
@@ -216,7 +220,7 @@ fn outcome(
 ) -> RecordOutcome {
     let (warnings, findings) = (collector.findings.warnings(), collector.findings);
     let (profile, processes) = match metrics {
-        Metrics::Profile(profile) => (Some(*profile), Vec::new()),
+        Metrics::Profile(profile) => (profile.map(|profile| *profile), Vec::new()),
         Metrics::Regions(processes) => (None, processes),
     };
     RecordOutcome {
@@ -251,7 +255,7 @@ mod tests {
             started: None,
             ended: None,
         };
-        record(&options, &mut |_, _| Vec::new(), &Vec::new, None, &mut |_| ()).unwrap_err().to_string()
+        record(&options, &mut |_, _| Vec::new(), &Vec::new, None, &mut |_| true).unwrap_err().to_string()
     }
 
     #[test]

@@ -34,8 +34,8 @@ pub use builder::ProfileBuilder;
 pub use event_sink::EventSink;
 pub use lost::EventsLost;
 pub use mallow_stacks::{
-    Address, Diff, DiffEntry, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, StackId,
-    StackNode, Stacks,
+    Address, Diff, DiffEntry, Level, Location, LocationId, Module, ModuleId, ProcessIndex, Rename, SiteList,
+    StackId, StackNode, Stacks,
 };
 pub use mapped::MappedMemory;
 pub use measure::Measure;

@@ -29,7 +29,7 @@ pub use flames::{
     FlameBox, FlameCall, FlameFunction, FlameFunctionId, FlamePlaceId, FlameTotal, FlameWeight, Flames,
 };
 pub use model::{
-    Address, Location, LocationId, Module, ModuleId, ProcessIndex, Site, StackId, StackNode, Stacks,
+    Address, Location, LocationId, Module, ModuleId, ProcessIndex, Site, SiteList, StackId, StackNode, Stacks,
 };
 pub use recursion::{FoldedCall, Recursion};
 pub use redact::{base_name, without_folders};

@@ -89,6 +89,25 @@ pub struct Site<W> {
     pub totals: W,
 }
 
+/// Sites that are read one by one, wherever their metrics are kept.
+pub trait SiteList<W> {
+    /// Returns how many there are.
+    fn count(&self) -> usize;
+
+    /// The site at a place below that.
+    fn at(&self, place: usize) -> Site<W>;
+}
+
+impl<W: Copy> SiteList<W> for [Site<W>] {
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn at(&self, place: usize) -> Site<W> {
+        self[place]
+    }
+}
+
 impl Stacks {
     /// A node of the table.
     pub fn node(&self, stack: StackId) -> StackNode {

@@ -209,7 +209,7 @@ fn the_innermost_function_is_the_top_site_be_it_the_allocator() {
     assert_eq!(names.collect::<Vec<_>>(), [("hash", 50), ("malloc", 30), ("write", 20)]);
     assert_eq!(sites.totals(), Time { samples: 100, nanoseconds: 10_000 });
     // As a summary of the heap has them: without plumbing.
-    let by_metric: Vec<(Cpu, Vec<u64>)> = tops(&profile)
+    let by_metric: Vec<(Cpu, Vec<u64>)> = tops(&profile.stacks, profile.sites.as_slice())
         .0
         .iter()
         .map(|top| (top.measure, top.rows.iter().map(|row| row.value).collect()))

@@ -4,7 +4,8 @@ use crate::Measure;
 use crate::processes::Programs;
 use crate::tops::{Top, tops};
 use mallow_base::Percent;
-use mallow_profile::{EventsLost, Exit, Process, Profile, Totals};
+use mallow_profile::{EventsLost, Exit, Process, Profile, SiteTotals, Totals};
+use mallow_stacks::SiteList;
 
 /// From this leaked share of the peak on, a report of leaks is suggested.
 const LEAKED_SHARE_MIN: f64 = 0.10;
@@ -50,8 +51,13 @@ pub struct Next {
 impl<'a> Summary<'a> {
     /// Sums up a profile.
     pub fn of(profile: &'a Profile) -> Self {
+        Self::of_sites(profile, profile.sites.as_slice())
+    }
+
+    /// Sums up a profile whose sites are these, and not its own.
+    pub fn of_sites(profile: &'a Profile, sites: &(impl SiteList<SiteTotals> + ?Sized)) -> Self {
         let totals = profile.totals();
-        let (tops, nameless) = tops(profile);
+        let (tops, nameless) = tops(&profile.stacks, sites);
         let first_pid = profile.processes.first().map(|process| process.pid);
         Self {
             command: profile.recording.command.join(" "),

@@ -9,7 +9,7 @@ use crate::looks::Appearances;
 use crate::{FrameVisibility, plumbing};
 use mallow_base::{Frame, SourceLine};
 use mallow_profile::SiteTotals;
-use mallow_stacks::{Metric, Site, StackId, StackProfile, Stacks, Weights};
+use mallow_stacks::{Metric, SiteList, StackId, Stacks, Weights};
 use rustc_hash::FxHashMap;
 use std::cmp::{Ordering, Reverse};
 
@@ -37,10 +37,13 @@ pub struct TopRow<'a> {
 }
 
 /// The top sites by each metric that has any, and what lacks names.
-pub(crate) fn tops<P: StackProfile>(profile: &P) -> (Vec<Top<'_, P::Weights>>, Option<&str>) {
-    let mut groups = Groups::of(profile.stacks(), profile.sites());
+pub(crate) fn tops<'a, W: Weights>(
+    stacks: &'a Stacks,
+    sites: &(impl SiteList<W> + ?Sized),
+) -> (Vec<Top<'a, W>>, Option<&'a str>) {
+    let mut groups = Groups::of(stacks, sites);
     let nameless = groups.nameless();
-    let tops = <P::Weights as Weights>::Metric::ALL.iter().filter_map(|&metric| groups.top(metric));
+    let tops = W::Metric::ALL.iter().filter_map(|&metric| groups.top(metric));
     (tops.collect(), nameless)
 }
 
@@ -53,9 +56,9 @@ type GroupId = u32;
 const UNKNOWN: u32 = u32::MAX;
 
 /// Sites by the frame that names them.
-struct Groups<'a, W> {
+struct Groups<'a, 's, W, S: ?Sized> {
     stacks: &'a Stacks,
-    sites: &'a [Site<W>],
+    sites: &'s S,
     groups: Vec<Group<'a, W>>,
     /// The group of each site of the profile.
     of_sites: Vec<GroupId>,
@@ -103,13 +106,13 @@ fn compare<M: Metric>(metric: M, one: &Row<M::Weights>, other: &Row<M::Weights>)
         .then(other.first.cmp(&one.first))
 }
 
-impl<'a, W: Weights> Groups<'a, W> {
-    fn of(stacks: &'a Stacks, sites: &'a [Site<W>]) -> Self {
+impl<'a, 's, W: Weights, S: SiteList<W> + ?Sized> Groups<'a, 's, W, S> {
+    fn of(stacks: &'a Stacks, sites: &'s S) -> Self {
         let mut looks = Appearances::of(stacks, FrameVisibility::WithoutPlumbing);
-        let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(sites.len()));
+        let (mut groups, mut of_sites) = (Vec::new(), Vec::with_capacity(sites.count()));
         let mut by_line: FxHashMap<Option<SourceLine<'_>>, GroupId> = FxHashMap::default();
         let mut by_location = vec![UNKNOWN; stacks.locations.len()];
-        for site in sites {
+        for site in (0..sites.count()).map(|at| sites.at(at)) {
             let named = looks.naming(site.stack);
             let known = named.map_or(UNKNOWN, |named| by_location[named.location]);
             let group = if known != UNKNOWN {
@@ -183,9 +186,14 @@ impl<'a, W: Weights> Groups<'a, W> {
 
     /// The frame that names a group's best row.
     fn best_frame(&mut self, measure: W::Metric, group: usize) -> Option<&'a Frame> {
-        let stack = self.sites[self.best_row(measure, group).first].stack;
+        let stack = self.stack_of_best(measure, group);
         let named = self.looks.naming(stack);
         self.looks.visible(named).next()
+    }
+
+    fn stack_of_best(&mut self, measure: W::Metric, group: usize) -> Option<StackId> {
+        let first = self.best_row(measure, group).first;
+        self.sites.at(first).stack
     }
 
     fn row(&mut self, measure: W::Metric, value: u64, group: usize) -> TopRow<'a> {
@@ -195,7 +203,7 @@ impl<'a, W: Weights> Groups<'a, W> {
         };
         let caller = match frame {
             Some(frame) if !has_line(frame) && self.has_lines(group) => {
-                let stack = self.sites[self.best_row(measure, group).first].stack;
+                let stack = self.stack_of_best(measure, group);
                 let named = self.looks.naming(stack);
                 self.looks.visible(named).find(|frame| has_line(frame))
             }
@@ -209,8 +217,8 @@ impl<'a, W: Weights> Groups<'a, W> {
         let (sites, of_sites) = (self.sites, &self.of_sites);
         let lined = self.lined.get_or_insert_with(|| Lined::of(self.stacks));
         *self.groups[group].has_lines.get_or_insert_with(|| {
-            let of_group = sites.iter().zip(of_sites).filter(|(_, of)| **of as usize == group);
-            of_group.filter_map(|(site, _)| site.stack).any(|stack| lined.is_at_or_outwards(stack))
+            let mut of_group = (0..sites.count()).filter(|at| of_sites[*at] as usize == group);
+            of_group.any(|at| sites.at(at).stack.is_some_and(|stack| lined.is_at_or_outwards(stack)))
         })
     }
 
@@ -219,7 +227,8 @@ impl<'a, W: Weights> Groups<'a, W> {
         let (looks, of_sites, sites) = (&mut self.looks, &self.of_sites, self.sites);
         let rows = self.groups[group].rows.get_or_insert_with(|| {
             let (mut rows, mut by_look) = (Vec::new(), FxHashMap::default());
-            for (first, site) in sites.iter().enumerate().filter(|(at, _)| of_sites[*at] as usize == group) {
+            for first in (0..sites.count()).filter(|at| of_sites[*at] as usize == group) {
+                let site = sites.at(first);
                 let row = *by_look.entry(looks.of_stack(site.stack).0).or_insert_with(|| {
                     rows.push(Row { totals: W::default(), first });
                     rows.len() - 1

@@ -63,7 +63,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
     let names = RefCell::new(Names::new());
     let mut resolve = |module: &_, calls: &[u64]| names.borrow_mut().of_calls(module, calls);
     let nameless = || names.borrow().nameless();
-    let outcome = mallow_collect::record(&options, &mut resolve, &nameless, None, &mut |_| ())?;
+    let outcome = mallow_collect::record(&options, &mut resolve, &nameless, None, &mut |_| false)?;
     crate::output::warn(&outcome.warnings);
     crate::output::warn(&nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
     Ok(())

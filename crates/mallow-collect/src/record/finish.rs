@@ -4,7 +4,7 @@ use crate::collector::Collector;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
-use crate::profile::{process_of, profile_of};
+use crate::profile::{CountedSites, process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
 use crate::sink::Sink;
 use crate::symbols::{Named, Resolve, symbols_of};
@@ -17,21 +17,22 @@ use std::time::Duration;
 
 /// The results in memory when the trace is written.
 pub(crate) enum Metrics {
-    /// Everything.
-    Profile(Box<Profile>),
+    /// Everything, if somebody wants it still.
+    Profile(Option<Box<Profile>>),
     /// The regions of each process, if they were requested.
     Regions(Vec<WatchedProcess>),
 }
 
 /// Closes what is still open, and adds symbols and sums. `started` is the command, if one was started. `nameless` tells of which modules `resolve` could not look
-/// up the names, when it has been called. `meanwhile` is called with a whole profile before the trace is complete, while sums are packed.
+/// up the names, when it has been called. `meanwhile` is called with a profile and its sites before the trace is complete, while sums are packed;
+/// it returns whether the profile is still wanted.
 pub(crate) fn finish<S: Sink + Send>(
     collector: &mut Collector<S>,
     started: Option<&TracedCommand>,
     about: Recording,
     resolve: Resolve<'_>,
     nameless: &dyn Fn() -> Vec<Nameless>,
-    meanwhile: &mut dyn FnMut(&mut Profile, &Findings),
+    meanwhile: &mut dyn FnMut(&mut Profile, &CountedSites<'_>, &Findings) -> bool,
 ) -> Result<Metrics, CollectError> {
     let duration_us = collector.now_us();
     collector.close_all()?;
@@ -46,7 +47,8 @@ pub(crate) fn finish<S: Sink + Send>(
             "no process let what Python hands out be recorded: is Python 3.8 or later the program, or among its libraries at its start?".into(),
         );
     }
-    let exited = std::mem::take(&mut collector.exited);
+    let (exited, is_own) = (std::mem::take(&mut collector.exited), collector.wanted.own);
+    let remains = collector.remains.take();
     collector.findings.unseen.extend(began_late(collector.delay(), duration_us, &exited));
     let (index, now_us) = (collector.registered, collector.now_us());
     let sink: &mut dyn Sink = &mut collector.sink;
@@ -65,23 +67,33 @@ pub(crate) fn finish<S: Sink + Send>(
     let read = || {
         let Named { symbols, frames, locations } = symbols_of(&exited, addresses, resolve);
         let profile = is_profile.then(|| {
-            let mut profile = profile_of(&exited, &symbols, frames, locations);
+            let (mut profile, sites) = profile_of(&exited, &symbols, frames, locations);
             profile.recording = Recording { duration_us, nameless: nameless(), ..about };
             profile.processes.extend(missing);
-            meanwhile(&mut profile, findings);
-            profile
+            let is_wanted = meanwhile(&mut profile, &sites, findings);
+            if is_wanted {
+                sites.add_to(&mut profile);
+            }
+            (profile, is_wanted)
         });
         (symbols, profile)
     };
-    let (symbols, profile) = put_sums_beside(&mut collector.sink, &exited, collector.wanted.own, read)?;
-    let (memory, is_own) = (collector.last_memory.take(), collector.wanted.own);
+    let is_put = || {
+        if let Some(remains) = remains {
+            drop_beside(remains, is_own);
+        }
+    };
+    let (symbols, profile) = put_sums_beside(&mut collector.sink, &exited, is_own, is_put, read)?;
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = match profile {
-        Some(profile) => {
-            drop_beside((exited, memory), is_own);
+        Some((profile, is_wanted)) => {
+            let nameless = profile.recording.nameless.clone();
+            let (wanted, unwanted) =
+                if is_wanted { (Some(Box::new(profile)), None) } else { (None, Some(profile)) };
+            drop_beside((exited, unwanted), is_own);
             sink.put_whole(&symbols)?;
-            put_nameless(sink, &profile.recording.nameless)?;
-            Metrics::Profile(Box::new(profile))
+            put_nameless(sink, &nameless)?;
+            Metrics::Profile(wanted)
         }
         None => Metrics::Regions(regions::watched(exited, &symbols)),
     };
@@ -97,11 +109,13 @@ pub(crate) fn finish<S: Sink + Send>(
 
 /// Writes the sums of all processes while something else is done: packing those of 100,000 stacks takes as long as finding their names
 /// and making the profile.
-/// In the profiled process itself (`is_own`) it is done after it: a thread would be one more of the program's, and might be recorded.
+/// In the profiled process itself (`is_own`) it is done after it: a thread would be one more of the program's, and might be recorded. `is_put` is called
+/// by the thread when it is done.
 fn put_sums_beside<T>(
     sink: &mut (impl Sink + Send),
     exited: &[ExitedProcess],
     is_own: bool,
+    is_put: impl FnOnce() + Send,
     beside: impl FnOnce() -> T,
 ) -> Result<T, CollectError> {
     let sink = Mutex::new(sink);
@@ -113,9 +127,14 @@ fn put_sums_beside<T>(
         })?;
         sink.flush()
     };
+    let put_and_tell = || {
+        let outcome = put();
+        is_put();
+        outcome
+    };
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().name("mallow-sums".into());
-        let thread = if is_own { None } else { builder.spawn_scoped(scope, put).ok() };
+        let thread = if is_own { None } else { builder.spawn_scoped(scope, put_and_tell).ok() };
         let done = beside();
         let put = match thread {
             Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
@@ -126,8 +145,8 @@ fn put_sums_beside<T>(
     })
 }
 
-/// Drops what is no longer needed while something else is done: to unmap the memory that a program shared takes some milliseconds. Nobody waits for
-/// that; the end of the process would take as long for it. In the profiled process itself (`is_own`) there is no thread for it either.
+/// Drops what is no longer needed while something else is done: to unmap the memory that a program shared, and the tables of its blocks and stacks, takes
+/// some milliseconds. Nobody waits for that; the end of the process would take as long for it. While sums are packed it would take the time from them. In the profiled process itself (`is_own`) there is no thread for it either.
 fn drop_beside(unneeded: impl Send + 'static, is_own: bool) {
     if !is_own {
         // Where no thread can be had it is dropped here.
@@ -209,7 +228,7 @@ mod tests {
     fn the_process_that_profiles_itself_gets_no_thread_for_its_sums() {
         for is_own in [true, false] {
             let mut sink = Noting(None);
-            assert_eq!(put_sums_beside(&mut sink, &[], is_own, || 7).unwrap(), 7);
+            assert_eq!(put_sums_beside(&mut sink, &[], is_own, || (), || 7).unwrap(), 7);
             assert!(sink.0.is_some());
             assert_eq!(sink.0 == Some(current().id()), is_own);
         }

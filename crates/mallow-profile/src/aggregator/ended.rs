@@ -27,6 +27,12 @@ impl Ended {
         self.sites.iter()
     }
 
+    /// The entry at a place among these.
+    #[inline]
+    pub fn site(&self, place: usize) -> SiteSummary {
+        self.sites.at(place)
+    }
+
     /// Returns how blocks were requested, of each stack that has made more than plain requests, in the order of the sites; none where the events do not tell.
     pub fn requests(&self) -> Option<impl Iterator<Item = (StackId, RequestTotals)>> {
         self.requests.as_ref().map(|requests| self.sites.requests(requests))

@@ -205,13 +205,13 @@ impl Sites {
         self.metrics.iter().filter(|site| site.live_blocks > 0).map(SiteMetrics::live)
     }
 
-    /// No more events will come.
-    pub(super) fn end(mut self, peak_serial: u64, end_us: u64) -> EndedSites {
+    /// No more events will come. Returns also what is not needed any more.
+    pub(super) fn end(mut self, peak_serial: u64, end_us: u64) -> (EndedSites, Vec<u32>) {
         // They are kept until the recording ends, those of thousands of processes.
         if self.metrics.len() <= COPIED_MAX {
             self.metrics.shrink_to_fit();
         }
-        EndedSites { metrics: self.metrics, peak_serial, end_us }
+        (EndedSites { metrics: self.metrics, peak_serial, end_us }, self.by_stack)
     }
 }
 
@@ -224,6 +224,12 @@ pub(super) struct EndedSites {
 }
 
 impl EndedSites {
+    /// The metrics of the one at a place in the order of first calls.
+    #[inline]
+    pub(super) fn at(&self, place: usize) -> SiteSummary {
+        self.metrics[place].finish(self.peak_serial, self.end_us)
+    }
+
     /// Returns the metrics of each, in the order of first calls.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = SiteSummary> {
         self.metrics.iter().map(|site| site.finish(self.peak_serial, self.end_us))

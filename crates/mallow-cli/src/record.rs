@@ -7,7 +7,7 @@ use crate::request::Record;
 use crate::{exit_code, interrupts, output, preload, sources};
 use mallow_collect::{Output, Packing, RecordOptions};
 use mallow_launch::SpawnOptions;
-use mallow_profile::{Nameless, Profile};
+use mallow_profile::Nameless;
 use mallow_query::{Failure, Names};
 use mallow_view::{ScriptFrames, Summary};
 use std::cell::RefCell;
@@ -113,7 +113,7 @@ fn shown(trace: &Path) -> String {
 /// Checks that a reader of the trace finds what the summary is made from, which has taken the frames of interpreters out if `is_folded`; so every test that
 /// records checks it.
 #[cfg(debug_assertions)]
-fn held_against_the_trace(profile: &Profile, is_folded: bool, trace: &Path) {
+fn held_against_the_trace(profile: &mallow_profile::Profile, is_folded: bool, trace: &Path) {
     use mallow_profile::ReallocAttribution;
     use mallow_trace::read_file_with;
     let mut read = read_file_with(trace, ReallocAttribution::OwnSite).expect("the trace can be read").profile;

@@ -20,7 +20,6 @@ use crate::workers::{SharedSink, Workers};
 use mallow_profile::Exit;
 use mallow_wire::shared::HEARTBEAT_LEFT;
 use rustix::event::{PollFd, PollFlags};
-use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -56,7 +55,7 @@ pub(crate) struct Collector<S> {
     processes: Vec<TracedProcess>,
     pub(crate) exited: Vec<ExitedProcess>,
     /// What the last of them left, while no other is recorded: it is dropped when nobody waits for that.
-    pub(crate) remains: Option<Box<dyn Any + Send>>,
+    pub(crate) remains: Option<Box<dyn Send>>,
     /// How many processes have registered.
     pub(crate) registered: u32,
     starts: Starts,

@@ -21,7 +21,6 @@ use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, Request, Stack
 use mallow_trace::{EventEncoder, want_large_pages};
 pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
-use std::any::Any;
 
 /// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
 /// wait would mistake a later allocation at the same address for the one that was freed.
@@ -500,7 +499,7 @@ impl Pairing {
         mut self,
         end_us: u64,
         flush: impl FnOnce(&mut EventEncoder),
-    ) -> (mallow_profile::Ended, Box<dyn Any + Send>) {
+    ) -> (mallow_profile::Ended, Box<dyn Send>) {
         let time_us = self.last_us;
         for (_, free) in std::mem::take(&mut self.pending_frees) {
             self.give_up(free, time_us);

@@ -29,7 +29,6 @@ use mallow_profile::{Aggregator, Exit, RegionMetrics, RegionTotals, Sample, Thre
 use mallow_scripts::Scripts;
 use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
 use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
-use std::any::Any;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -491,7 +490,7 @@ impl TracedProcess {
         exit: Option<Exit>,
         clock: &Clock,
         sink: &mut dyn Sink,
-    ) -> Result<(ExitedProcess, Box<dyn Any + Send>), CollectError> {
+    ) -> Result<(ExitedProcess, Box<dyn Send>), CollectError> {
         let ended_us = clock.now_us().max(self.pairing.last_us());
         let events_lost = self.events_lost();
         self.read_modules_to_the_end();

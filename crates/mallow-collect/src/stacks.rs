@@ -14,7 +14,6 @@ use mallow_scripts::Scripts;
 use mallow_trace::Stacks;
 use mallow_wire::script::{is_script_key, pair_script};
 use mallow_wire::shared::{NODE_COUNT, NODE_ROOT, is_node_cut, node_parent, node_uncut};
-use std::any::Any;
 use std::sync::atomic::Ordering;
 
 /// Marks a number while a node's ancestors are followed.
@@ -260,7 +259,7 @@ impl StackNumbers {
     }
 
     /// All nodes, and what the scripts on them are; and what was needed to find them, which is not needed any more.
-    pub(crate) fn into_table(self) -> (StackTable, Scripts, Box<dyn Any + Send>) {
+    pub(crate) fn into_table(self) -> (StackTable, Scripts, Box<dyn Send>) {
         (self.table.into_snapshot(), self.scripts, Box::new((self.numbers, self.weaver)))
     }
 

@@ -17,7 +17,6 @@ use crate::{Request, RequestTotals, SiteTotals, StackId, Totals};
 pub use ended::Ended;
 use site::Sites;
 use slab::{NO_BLOCK, Slab};
-use std::any::Any;
 
 /// A thread of one process: dense, in the order of first calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -329,7 +328,7 @@ impl Aggregator {
     }
 
     /// As [`Aggregator::end`]. Returns also what is not needed any more: to drop its memory, tens of MB, takes milliseconds.
-    pub fn take_apart(self, end_us: u64) -> (Ended, Box<dyn Any + Send>) {
+    pub fn take_apart(self, end_us: u64) -> (Ended, Box<dyn Send>) {
         let (totals, advise) = (self.totals(), self.slab.advise);
         let (sites, by_stack) = self.sites.end(self.peak_serial, end_us);
         let ended = Ended {

@@ -146,7 +146,8 @@ fn put_sums_beside<T>(
 }
 
 /// Drops what is no longer needed while something else is done: to unmap the memory that a program shared, and the tables of its blocks and stacks, takes
-/// some milliseconds. Nobody waits for that; the end of the process would take as long for it. While sums are packed it would take the time from them. In the profiled process itself (`is_own`) there is no thread for it either.
+/// some milliseconds. Nobody waits for that; the end of the process would take as long for it. While sums are packed it would take the time
+/// from them. In the profiled process itself (`is_own`) there is no thread for it either.
 fn drop_beside(unneeded: impl Send + 'static, is_own: bool) {
     if !is_own {
         // Where no thread can be had it is dropped here.

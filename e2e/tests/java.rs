@@ -17,7 +17,7 @@ fn jvms() -> Vec<String> {
 /// Creates a folder with a program's classes, for version 11 and later.
 fn compiled(test: &str, source: &str) -> Workshop {
     let workshop = Workshop::new(test);
-    let words = ["-nowarn", "-source", "11", "-target", "11", "-d"];
+    let words = ["-nowarn", "-source", "11", "-target", "11", "-sourcepath", &script(""), "-d"];
     let mut javac = command("javac");
     let _ = run::finish(javac.args(words).arg(workshop.path()).arg(script(source))).well();
     workshop
@@ -114,25 +114,25 @@ fn recorded(report: &Value) -> Stacks {
     stacks
 }
 
-/// Compares each stack of a program with what the JVM says of it. Returns how many events it says there were.
-fn compare(workshop: &Workshop, jvm: &str, mode: &str, program: &str) -> u64 {
+/// Compares each stack of a program with what the JVM says of it. Returns how many events it says there were, and all that it said.
+fn compare(workshop: &Workshop, jvm: &str, mode: &[&str], program: &str) -> (u64, String) {
     let shown = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"];
-    let words = [&[jvm, mode][..], &shown, &["-cp", ".", program]].concat();
+    let words = [&[jvm], mode, &shown, &["-cp", ".", program]].concat();
     let session = Session::new(workshop.path(), &words);
     let output = session.record().well().stdout;
     let report = session.report(&ALL);
     let (said, recorded) = (said(&output), recorded(&report));
     for (stack, sums) in &said {
-        assert_eq!(recorded.get(stack), Some(sums), "{jvm} {mode}\n{stack}\n{recorded:#?}");
+        assert_eq!(recorded.get(stack), Some(sums), "{jvm} {mode:?}\n{stack}\n{recorded:#?}");
     }
-    assert_eq!(said.len(), recorded.len(), "{jvm} {mode}");
+    assert_eq!(said.len(), recorded.len(), "{jvm} {mode:?}");
     // Whole: each begins where its thread does.
     for site in report["sites"].as_array().unwrap() {
         let frames = site["frames"].as_array().unwrap();
         let outermost = frames.last().unwrap();
-        assert_ne!(outermost["language"], "java", "{jvm} {mode} {site}");
+        assert_ne!(outermost["language"], "java", "{jvm} {mode:?} {site}");
     }
-    said.values().map(|(count, _)| count).sum()
+    (said.values().map(|(count, _)| count).sum(), output)
 }
 
 /// Threads, exceptions, recursion, code that is compiled while it runs and discarded, reflection, proxies, lambdas, a
@@ -142,7 +142,7 @@ fn each_stack_of_java_is_the_one_that_the_jvm_gives() {
     let workshop = compiled("java-traces", "Traces.java");
     for jvm in jvms() {
         for mode in MODES {
-            let events = compare(&workshop, &jvm, mode, "Traces");
+            let (events, _) = compare(&workshop, &jvm, &[mode], "Traces");
             assert!(events >= 6000, "{events}");
         }
     }
@@ -154,7 +154,16 @@ fn a_method_at_the_place_of_an_unloaded_one_is_not_taken_for_it() {
     let workshop = compiled("java-unloads", "Unloads.java");
     for jvm in jvms() {
         for mode in ["-Xint", "-XX:+UseSerialGC"] {
-            assert_eq!(compare(&workshop, &jvm, mode, "Unloads"), 60);
+            let (events, output) = compare(&workshop, &jvm, &[mode, "-Xlog:class+unload"], "Unloads");
+            assert_eq!(events, 60);
+            let unloaded = output
+                .lines()
+                .filter_map(|line| line.split_once("unloading class Unit ")?.1.split(' ').next());
+            let mut places: Vec<&str> = unloaded.collect();
+            let unloads = places.len();
+            places.sort_unstable();
+            places.dedup();
+            assert!(unloads > 50 && places.len() < unloads / 2, "{unloads} classes at {places:?}");
         }
     }
 }

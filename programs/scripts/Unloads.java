@@ -1,43 +1,15 @@
-import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
-import java.util.ArrayList;
-import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-import sun.misc.Unsafe;
 
 /**
  * Classes that come and go: in each round one is loaded, whose methods have names of their own and allocate a block, and dropped, so that the next
  * one lies where it lay. The thread that runs them calls no allocator in between, so the stack that is kept of it is the same, word by word.
- * Prints for each block the stack that the JVM itself gives, as Traces does.
+ * Blocks and what is printed of them are those of Traces.
  */
 public class Unloads {
     static final int ROUNDS = 60;
-    static final List<StringBuilder> SAID = new ArrayList<>();
-    static final Unsafe UNSAFE = unsafe();
 
-    static Unsafe unsafe() {
-        try {
-            Field field = Unsafe.class.getDeclaredField("theUnsafe");
-            field.setAccessible(true);
-            return (Unsafe) field.get(null);
-        } catch (ReflectiveOperationException gone) {
-            throw new Error(gone);
-        }
-    }
-
-    static int size(Throwable here) {
-        int size = 4096 + SAID.size() * 16;
-        StringBuilder said = new StringBuilder().append(size);
-        for (StackTraceElement frame : here.getStackTrace()) {
-            said.append(' ').append(frame.getClassName()).append('.').append(frame.getMethodName()).append(':').append(Math.max(frame.getLineNumber(), 0));
-        }
-        SAID.add(said);
-        return size;
-    }
-
-    public static void block() {
-        UNSAFE.freeMemory(UNSAFE.allocateMemory(size(new Throwable())));
-    }
+    public static void block() { Traces.block(); }
 
     static class Loader extends ClassLoader {
         Loader() { super(Unloads.class.getClassLoader()); }
@@ -75,7 +47,7 @@ public class Unloads {
             System.gc();
         }
         worker.join();
-        System.out.print(String.join("\n", SAID) + "\n");
+        System.out.print(String.join("\n", Traces.SAID) + "\n");
     }
 }
 

@@ -17,5 +17,5 @@ blocks = nil
 GC.start
 blocks = made("after.rb")
 Process.kill(:CONT, mallow)
-sleep 2
+sleep 3
 blocks.each(&:call)

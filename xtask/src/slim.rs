@@ -18,3 +18,28 @@ pub(crate) fn run(root: &Path) -> Result<(), String> {
     }
     run::shown(cargo.args(["--", "-D", "warnings"]))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn packages_with_code_for_debug_builds_alone_are_checked() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let sources = run::captured(Command::new("git").current_dir(root).args([
+            "grep",
+            "--name-only",
+            r"#\[cfg.*debug_assertions",
+            "--",
+            "crates/*.rs",
+        ]))
+        .unwrap();
+        let package = |source: &str| match source.split('/').nth(1) {
+            Some("mallow-cli") => "mallow".to_owned(),
+            folder => folder.unwrap_or_default().to_owned(),
+        };
+        let with_code: BTreeSet<String> = sources.lines().map(package).collect();
+        assert_eq!(with_code, CHECKED.map(str::to_owned).into());
+    }
+}

@@ -1,7 +1,7 @@
 //! The lines of a script on every stack, compared with what its own source states, in every kind of frame.
 
 use e2e::run::{self, command};
-use e2e::session::metric;
+use e2e::session::{json, metric, report_of};
 use e2e::{Session, Workshop, repository};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -82,6 +82,28 @@ fn lines_in_every_kind_of_frame_have_what_the_source_states() {
         assert_eq!(found, stated, "{python}");
         // Code that is created at run time has no file, and a pseudo name for one.
         assert_eq!(by_line(&report, "<string>").get(&2), Some(&(3, 3 * 2033)), "{python}");
+    }
+}
+
+/// Before its first frame a Python makes thousands of calls, each of which looks whether there is one. A look is a checked read, which is a system call, only
+/// the first time: without what is kept of it there are 11,000.
+#[test]
+fn a_python_that_starts_is_not_asked_for_its_first_frame_by_system_calls() {
+    for python in pythons() {
+        let workshop = Workshop::new("scripts-start");
+        let (calls, trace) = (workshop.file("calls"), workshop.file("started.mallow"));
+        let mut strace = command("strace");
+        strace.args(["-f", "-c", "-U", "calls,name", "-e", "trace=process_vm_readv", "-o"]).arg(&calls);
+        strace.arg(run::mallow_binary()).args(["record", "-o"]).arg(&trace).arg("--");
+        let _ = run::finish(strace.args([&python, "-S", "-c", "pass"]).env("PYTHONMALLOC", "malloc")).well();
+        let calls = fs::read_to_string(&calls).unwrap();
+        let total = calls.lines().find_map(|line| line.trim().strip_suffix(" total")).expect("a total");
+        let total: u64 = total.trim().parse().unwrap();
+        // Three of them for each code object.
+        assert!((1..1000).contains(&total), "{python}: {calls}");
+        let report = report_of(&trace, &[]).well().stdout;
+        let allocations = metric(&json(&report)["totals"], "allocations");
+        assert!(allocations > 5000, "{python}: {allocations}");
     }
 }
 

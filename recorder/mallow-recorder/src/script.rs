@@ -318,7 +318,7 @@ fn try_reader(native: u32, memo: *mut ScriptMemo, known: [[u64; 2]; 2]) -> Stage
     unsafe {
         let trusted = &mut (*memo).trusted;
         by_reader!(
-            V => Python::<V>::of_this_thread().look_at_first(known),
+            V => Python::<V>::of_this_thread().look_at_first(known, &mut (*memo).unframed),
             Ruby::<V>::look_at_first(trusted, native, known)
         )
     }

@@ -14,7 +14,7 @@
 use super::code_log::{self, Found, Met};
 use super::cpython_layout::*;
 use super::interpreter::{self, Stage};
-use super::memo::{FrameState, Frames};
+use super::memo::{FrameState, Frames, Unframed};
 use super::structures::{ADDRESS_END, word};
 use crate::elf::{Definition, definition_in};
 use crate::objects::{self, Object};
@@ -225,12 +225,12 @@ impl<const V: usize> Python<V> {
     /// Of no thread: enough to compute the key of a frame that was read.
     pub(super) const NOBODY: Python<V> = Python { at: 0 };
 
-    /// Returns whether the frames are what they should be, read by checked copies.
-    pub fn look_at_first(&self, interpreter: [[u64; 2]; 2]) -> Stage {
+    /// Returns whether the frames are what they should be, read by checked copies. `unframed` is the calling thread's, zeroed at first.
+    pub fn look_at_first(&self, interpreter: [[u64; 2]; 2], unframed: &mut Unframed) -> Stage {
         const FRAMES: usize = 100;
         let read = |at: usize, offset: usize| process::word_checked(at.wrapping_add(offset));
         let layout = Self::LAYOUT;
-        if self.at == 0 {
+        if self.at == 0 || self.is_still(*unframed) {
             return Stage::Unknown;
         }
         let code_type = OFFERED.code_type.load(Ordering::Relaxed);
@@ -244,12 +244,14 @@ impl<const V: usize> Python<V> {
             read(frame, layout.frame_place)?;
             read(frame, layout.frame_outward)
         };
-        let innermost = match layout.through {
-            None => read(self.at, layout.state_frame),
-            Some(offset) => read(self.at, layout.state_frame).and_then(|through| read(through, offset)),
+        let (holder, offset) = match layout.through {
+            None => (Some(self.at), layout.state_frame),
+            Some(offset) => (read(self.at, layout.state_frame), offset),
         };
-        let Some(mut frame) = innermost else { return Stage::Elsewhere };
+        let Some(holder) = holder else { return Stage::Elsewhere };
+        let Some(mut frame) = read(holder, offset) else { return Stage::Elsewhere };
         if frame == 0 {
+            *unframed = Unframed { state: self.at, holder };
             return Stage::Unknown;
         }
         for _ in 0..FRAMES {
@@ -260,6 +262,25 @@ impl<const V: usize> Python<V> {
             }
         }
         Stage::Found(interpreter)
+    }
+
+    /// Returns whether the thread is where it was found without a frame, and has none yet. An interpreter that starts allocates thousands of blocks
+    /// before its first frame, and a checked copy is a system call.
+    fn is_still(&self, unframed: Unframed) -> bool {
+        let layout = Self::LAYOUT;
+        if unframed.state != self.at {
+            return false;
+        }
+        // SAFETY: a checked copy has read these words, of the thread's state and of what it still points at: the state itself or a word on the thread's
+        // stack. Only the thread frees its state, which is then no longer its own.
+        unsafe {
+            match layout.through {
+                None => word(self.at, layout.state_frame) == 0,
+                Some(offset) => {
+                    word(self.at, layout.state_frame) == unframed.holder && word(unframed.holder, offset) == 0
+                }
+            }
+        }
     }
 
     /// Returns the number of code, and assigns one if it has none; 0 if the code cannot be read.

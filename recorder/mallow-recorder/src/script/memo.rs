@@ -181,6 +181,16 @@ impl Trusted {
     }
 }
 
+/// Where a thread was found without a frame. Zeroed at first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unframed {
+    /// The thread's state.
+    pub state: usize,
+    /// What would point at the innermost frame.
+    pub holder: usize,
+}
+
 /// A thread's memo of its script. Zeroed at first.
 #[repr(C)]
 #[derive(Debug)]
@@ -196,6 +206,8 @@ pub struct ScriptMemo {
     is_used: bool,
     /// The states of the thread that its reader trusts.
     pub trusted: Trusted,
+    /// Before the first frame of a Python.
+    pub unframed: Unframed,
     pairs: [Pair; PAIRS],
     /// Recent results of frames, so that neither the code's number nor its node has to be looked up.
     steps: [Step; STEPS],
@@ -210,6 +222,7 @@ impl ScriptMemo {
     pub fn forget(&mut self) {
         (self.count, self.deep_calls, self.last) = (0, 0, 0);
         (self.trusted.owner, self.trusted.states) = (0, [0; TRUSTED]);
+        self.unframed = Unframed::default();
         if self.is_used {
             self.pairs.iter_mut().for_each(|pair| pair.node = 0);
             self.steps.iter_mut().for_each(|step| step.generation = 0);

@@ -7,6 +7,7 @@
 use super::checked::{Keys, Pages};
 use super::cpython::Python;
 use super::interpreter::Stage;
+use super::memo::Unframed;
 use super::sampled_python::python_frames;
 use super::sampled_ruby::ruby_frames;
 use super::{READER, READING, RUBY, RUBY_NEW, STATE, UNTRIED, met, settle};
@@ -44,7 +45,7 @@ fn first_look() -> Option<bool> {
     // SAFETY: the module was met.
     let stage = unsafe {
         by_reader!(
-            V => Python::<V>::of_this_thread().look_at_first(known),
+            V => Python::<V>::of_this_thread().look_at_first(known, &mut Unframed::default()),
             super::sampled_ruby::look_at_first::<V>(known)
         )
     };

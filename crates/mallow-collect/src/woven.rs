@@ -1,8 +1,9 @@
 //! Native stacks and scripts' stacks, woven into nodes of the trace.
 //!
 //! What the woven stack of a pair is, [`mallow_scripts::weave`] says. It goes through both stacks to their outer ends, and a program that imports its
-//! modules has a hundred thousand pairs that are hundreds of frames deep and differ in the innermost ones. So a pair is woven here only up to the first call of the
-//! interpreter from which it is known: what is outside of a call depends on nothing but the two nodes there.
+//! modules has a hundred thousand pairs that are hundreds of frames deep and differ in the innermost ones. So a pair is woven here only up to the first place from
+//! which it is known. Places are where a call of the interpreter was left, and each of the script's frames that one call runs: the woven stack from there
+//! outwards depends on nothing but the two nodes.
 
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
@@ -29,11 +30,11 @@ type Place = (u32, u32);
 pub(crate) struct Weaver {
     /// Our node by the caller's, [`NO_CALLER`] for none, and the number of the address.
     nodes: FxHashMap<(u32, u32), u32>,
-    /// The woven stack outside of a call of the interpreter: our node, or [`NO_CALLER`].
-    outside: FxHashMap<Place, u32>,
-    /// Calls of the interpreter, from such a call's node outwards.
+    /// The woven stack from a place outwards: our node, or [`NO_CALLER`].
+    woven: FxHashMap<Place, u32>,
+    /// Calls of the interpreter, from a node outwards.
     calls: FxHashMap<u32, u32>,
-    /// Entries, from an entry's node outwards.
+    /// Entries, from a node outwards.
     entries: FxHashMap<u32, u32>,
     /// Functions that interpret; with another one, what was known is not true any more.
     interpreters: usize,
@@ -52,6 +53,22 @@ pub(crate) struct WovenPair {
     pub(crate) keys_read: u64,
 }
 
+/// What was gone through of a pair, innermost first.
+#[derive(Default)]
+struct Path {
+    keys: Vec<u64>,
+    /// Places on it, each with the number of keys inside of it.
+    places: Vec<(Place, usize)>,
+}
+
+/// What is left of a pair.
+enum Rest {
+    /// It begins there.
+    From(Place),
+    /// It was woven before, to our node or [`NO_CALLER`].
+    Woven(u32),
+}
+
 /// Where nodes come from.
 struct Source<'a> {
     scripts: &'a Scripts,
@@ -63,7 +80,7 @@ impl Weaver {
     /// Returns about how many bytes of memory this holds.
     pub(crate) fn held_bytes(&self) -> usize {
         let counts = self.calls.capacity() + self.entries.capacity();
-        (self.nodes.capacity() + self.outside.capacity()) * size_of::<((u32, u32), u32)>()
+        (self.nodes.capacity() + self.woven.capacity()) * size_of::<((u32, u32), u32)>()
             + counts * size_of::<(u32, u32)>()
     }
 
@@ -83,7 +100,7 @@ impl Weaver {
         mapping: &Mapping,
     ) -> WovenPair {
         if self.interpreters != scripts.interpreters().len() {
-            (self.outside, self.calls) = Default::default();
+            (self.woven, self.calls) = Default::default();
             self.interpreters = scripts.interpreters().len();
         }
         let mut source = Source { scripts, mapping, keys_read: 0 };
@@ -105,35 +122,31 @@ impl Weaver {
         mut is_waiting: bool,
         source: &mut Source<'_>,
     ) -> u32 {
-        // Innermost first: where each part begins, and its keys up to where.
-        let (mut keys, mut parts) = (Vec::new(), Vec::new());
-        let mut at = start;
+        let (mut path, mut at) = (Path::default(), start);
         let mut node = loop {
             if at == (NODE_ROOT, NODE_ROOT) {
                 break NO_CALLER;
             }
-            if at != start
-                && let Some(known) = self.outside.get(&at)
-            {
-                break *known;
+            if at != start {
+                if let Some(known) = self.woven.get(&at) {
+                    break *known;
+                }
+                path.places.push((at, path.keys.len()));
             }
-            let next = source.part(at, is_waiting, &mut keys);
+            match source.part(at, is_waiting, &self.woven, &mut path) {
+                Rest::From(next) => at = next,
+                Rest::Woven(node) => break node,
+            }
             is_waiting = false;
-            parts.push((at, keys.len()));
-            at = next;
         };
-        while let Some((at, _)) = parts.pop() {
-            let begin = parts.last().map_or(0, |(_, end)| *end);
-            while keys.len() > begin
-                && let Some(key) = keys.pop()
-            {
+        let Path { mut keys, places } = path;
+        for (place, inside) in places.into_iter().rev() {
+            for key in keys.drain(inside..).rev() {
                 node = self.node(table, node, key);
             }
-            if at != start {
-                self.outside.insert(at, node);
-            }
+            self.woven.insert(place, node);
         }
-        node
+        keys.into_iter().rev().fold(node, |node, key| self.node(table, node, key))
     }
 }
 
@@ -149,20 +162,18 @@ fn count(
     source: &mut Source<'_>,
     is_counted: impl Fn(&Source<'_>, u64) -> bool,
 ) -> u32 {
-    let mut counted = Vec::new();
+    let mut passed = Vec::new();
     let mut outside = 0;
     while let Some((key, parent)) = source.frame(node) {
-        if is_counted(source, key) {
-            if let Some(known) = known.get(&node) {
-                outside = *known;
-                break;
-            }
-            counted.push(node);
+        if let Some(known) = known.get(&node) {
+            outside = *known;
+            break;
         }
+        passed.push((node, is_counted(source, key)));
         node = parent;
     }
-    for node in counted.into_iter().rev() {
-        outside += 1;
+    for (node, is_counted) in passed.into_iter().rev() {
+        outside += u32::from(is_counted);
         known.insert(node, outside);
     }
     outside
@@ -182,32 +193,50 @@ impl Source<'_> {
         self.scripts.interprets(node_address(key).wrapping_sub(u64::from(!is_node_exact(key))))
     }
 
-    /// Adds the keys from a place up to and including the next call of the interpreter, or to the end; returns where the rest begins.
-    fn part(&mut self, (mut native, mut script): Place, is_waiting: bool, keys: &mut Vec<u64>) -> Place {
+    /// Adds the keys from a place up to and including the next call of the interpreter, or to the end, or to a place that is known.
+    fn part(
+        &mut self,
+        (mut native, mut script): Place,
+        mut is_waiting: bool,
+        known: &FxHashMap<Place, u32>,
+        path: &mut Path,
+    ) -> Rest {
         while let Some((key, parent)) = self.frame(native) {
-            native = parent;
-            if self.interprets(key) {
-                let is_entry = self.inside(&mut script, keys);
-                if is_entry == Some(false) || is_waiting {
-                    while self.inside(&mut script, keys) == Some(false) {}
-                }
-                keys.push(key);
-                return (native, script);
+            if !self.interprets(key) {
+                path.keys.extend(self.scripts.expanded(key));
+                native = parent;
+                continue;
             }
-            keys.extend(self.scripts.expanded(key));
+            // All that this call runs: up to its entry, or to the second one if the first waits for a call to come.
+            while let Some((key, parent)) = self.frame(script) {
+                let frame = script_frame(key);
+                let is_entry = frame.is_none_or(|frame| frame.is_entry);
+                if !is_entry {
+                    if let Some(known) = known.get(&(native, script)) {
+                        return Rest::Woven(*known);
+                    }
+                    path.places.push(((native, script), path.keys.len()));
+                }
+                path.keys.extend(frame.and_then(|frame| shown(frame, key)));
+                script = parent;
+                if is_entry && !std::mem::take(&mut is_waiting) {
+                    break;
+                }
+            }
+            path.keys.push(key);
+            return Rest::From((parent, script));
         }
-        while self.inside(&mut script, keys).is_some() {}
-        (NODE_ROOT, NODE_ROOT)
+        while let Some((key, parent)) = self.frame(script) {
+            path.keys.extend(script_frame(key).and_then(|frame| shown(frame, key)));
+            script = parent;
+        }
+        Rest::From((NODE_ROOT, NODE_ROOT))
     }
+}
 
-    /// Adds a script's frame if it is shown, and goes on to its caller; returns whether it is an entry, or none at the end.
-    fn inside(&mut self, script: &mut u32, keys: &mut Vec<u64>) -> Option<bool> {
-        let (key, parent) = self.frame(*script)?;
-        *script = parent;
-        let frame = script_frame(key);
-        keys.extend(frame.filter(|frame| frame.code != 0).map(|_| key));
-        Some(frame.is_none_or(|frame| frame.is_entry))
-    }
+/// A script's frame if it is shown.
+fn shown(frame: ScriptFrame, key: u64) -> Option<u64> {
+    (frame.code != 0).then_some(key)
 }
 
 #[cfg(test)]

@@ -107,6 +107,28 @@ fn of_a_second_pair_only_what_differs_is_read() {
     assert_eq!(table.len(), 2_002);
 }
 
+/// A thousand frames that one call of the interpreter runs, as of a Python from 3.11 on: then two more of the script's, each with two native ones inside.
+#[test]
+fn of_a_second_pair_within_a_call_only_what_differs_is_read() {
+    let memory = SharedMemory::new(1);
+    let scripts = interpreter(&memory);
+    let code = |avma| node_key(avma, false, 0);
+    tree(&memory, 1, &[(0, code(0x104)), (1, code(0x904)), (2, code(0x101)), (2, code(0x102))]);
+    let outer = (0..1_000).map(|at| (at, script_key(1, at, at == 0)));
+    let script: Vec<(u32, u64)> =
+        outer.chain([1, 2].map(|place| (1_000, script_key(2, place, false)))).collect();
+    tree(&memory, 5_000, &script);
+    let (mapping, mut table, mut weaver) = (memory.map(), StackTable::default(), Weaver::default());
+    let mut pair = |leaf, last| weaver.pair(&mut table, (leaf, last), &scripts, &mapping);
+    let first = pair(3, 6_000);
+    assert!(first.keys_read > 2_000, "{first:?}");
+    for (leaf, last) in [(4, 6_000), (3, 6_001), (4, 6_001)] {
+        let more = pair(leaf, last);
+        assert!(more.keys_read < 10, "{more:?}");
+    }
+    assert_eq!(table.len(), 2 + 1_002 + 4);
+}
+
 /// Another interpreter is met when a pair has been woven already: from then on the outer frame is a call of one, too.
 #[test]
 fn what_was_woven_before_an_interpreter_was_known_is_woven_anew() {

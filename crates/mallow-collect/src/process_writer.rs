@@ -6,7 +6,8 @@ use crate::sink::Sink;
 use crate::stacks::StackNumbers;
 use mallow_profile::Sample;
 use mallow_trace::{
-    ChunkKind, EventEncoder, MappedModule, Modules, ProcessEnd, ProcessStart, Samples, ThreadName, Threads,
+    ChunkKind, EventEncoder, MappedModule, Modules, ProcessEnd, ProcessStart, Samples, Stacks, ThreadName,
+    Threads,
 };
 
 /// Writes what is new of a process, and knows how much was written.
@@ -87,6 +88,13 @@ impl ProcessWriter {
     }
 
     fn stacks(&self, stacks: &mut StackNumbers, sink: &mut dyn Sink) -> Result<(), CollectError> {
-        stacks.take_new().map_or(Ok(()), |new| sink.put(self.index, &new))
+        let new = stacks.take_new();
+        if new.is_empty() {
+            return Ok(());
+        }
+        // Straight from the table: a list of them would be megabytes, all of them touched for the first time, while a program waits.
+        sink.chunk(ChunkKind::STACKS, self.index, &mut |out| {
+            Stacks::encode_nodes(new.start as u32, stacks.table().nodes_from(new.start), out);
+        })
     }
 }

@@ -71,18 +71,22 @@ impl StackTable {
 
     /// A node as the trace holds it.
     pub(crate) fn node(&self, node: u32) -> Option<StackNode> {
-        let key = self.keys[self.address(node)? as usize];
-        Some(StackNode {
-            parent: self.parent(node),
-            avma: node_address(key),
-            exact: key & NODE_EXACT != 0,
-            generation: node_generation(key),
-        })
+        self.nodes.get(node as usize).map(|node| self.in_trace(node))
     }
 
     /// The nodes from a number on.
-    pub(crate) fn nodes_from(&self, first: usize) -> impl Iterator<Item = StackNode> {
-        (first as u32..self.nodes.len() as u32).filter_map(|node| self.node(node))
+    pub(crate) fn nodes_from(&self, first: usize) -> impl ExactSizeIterator<Item = StackNode> {
+        self.nodes[first.min(self.nodes.len())..].iter().map(|node| self.in_trace(node))
+    }
+
+    fn in_trace(&self, node: &Node) -> StackNode {
+        let key = self.keys[node.address as usize];
+        StackNode {
+            parent: (node.parent != NO_PARENT).then_some(node.parent),
+            avma: node_address(key),
+            exact: key & NODE_EXACT != 0,
+            generation: node_generation(key),
+        }
     }
 
     /// For each node in order its caller, and the number of its address.

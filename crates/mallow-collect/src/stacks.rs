@@ -11,9 +11,9 @@ use crate::stack_table::StackTable;
 use crate::woven::{CHAIN_MAX, NO_CALLER, READ_MAX, Weaver};
 use mallow_profile::{Aggregator, StackId};
 use mallow_scripts::Scripts;
-use mallow_trace::Stacks;
 use mallow_wire::script::{is_script_key, pair_script};
 use mallow_wire::shared::{NODE_COUNT, NODE_ROOT, is_node_cut, node_parent, node_uncut};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// Marks a number while a node's ancestors are followed.
@@ -263,13 +263,9 @@ impl StackNumbers {
         (self.table.into_snapshot(), self.scripts, Box::new((self.numbers, self.weaver)))
     }
 
-    /// The nodes that are not in the trace yet.
-    pub(crate) fn take_new(&mut self) -> Option<Stacks> {
-        if self.written == self.table.len() {
-            return None;
-        }
-        let first = std::mem::replace(&mut self.written, self.table.len());
-        Some(Stacks { first: first as u32, nodes: self.table.nodes_from(first).collect() })
+    /// The numbers of the nodes that are not in the trace yet, and will be.
+    pub(crate) fn take_new(&mut self) -> Range<usize> {
+        std::mem::replace(&mut self.written, self.table.len())..self.table.len()
     }
 }
 
@@ -296,8 +292,7 @@ mod tests {
         let nodes =
             [node(None, 0x100, false, 3), node(Some(0), 0x200, true, 0), node(Some(0), 0x300, false, 0)];
         assert_eq!(stacks.table().nodes_from(0).collect::<Vec<_>>(), nodes);
-        assert_eq!(stacks.take_new(), Some(Stacks { first: 0, nodes: nodes.to_vec() }));
-        assert_eq!(stacks.take_new(), None);
+        assert_eq!((stacks.take_new(), stacks.take_new()), (0..3, 3..3));
     }
 
     #[test]
@@ -319,7 +314,7 @@ mod tests {
         for id in [0, 5, NODE_COUNT as u32, u32::MAX - 1, u32::MAX] {
             assert_eq!(stacks.number(id, &mapping), Aggregator::NO_STACK);
         }
-        assert_eq!(stacks.take_new(), None);
+        assert!(stacks.take_new().is_empty());
     }
 
     /// Methods 1 and 2, the first of them logged a second time as 3; and two chains, of which the second was compiled after the first and calls the same.

@@ -83,16 +83,14 @@ pub struct Stacks {
     pub nodes: Vec<StackNode>,
 }
 
-impl Payload for Stacks {
-    const KIND: ChunkKind = ChunkKind::STACKS;
-
-    /// A node whose parent does not precede it is written as an outermost one.
-    fn encode(&self, out: &mut Vec<u8>) {
-        put(out, u64::from(self.first));
-        put(out, self.nodes.len() as u64);
+impl Stacks {
+    /// Encodes nodes that are not in a list of their own, as [`Payload::encode`] does. A node whose parent does not precede it is written as an
+    /// outermost one.
+    pub fn encode_nodes(first: u32, nodes: impl ExactSizeIterator<Item = StackNode>, out: &mut Vec<u8>) {
+        put(out, u64::from(first));
+        put(out, nodes.len() as u64);
         let (mut avma, mut marks) = (0, 0);
-        for (i, node) in self.nodes.iter().enumerate() {
-            let id = u64::from(self.first) + i as u64;
+        for (id, node) in (u64::from(first)..).zip(nodes) {
             let distance = node.parent.and_then(|parent| id.checked_sub(u64::from(parent))).unwrap_or(0);
             let node_marks = node.generation << 1 | u64::from(node.exact);
             put(out, distance << 1 | u64::from(node_marks != marks));
@@ -103,6 +101,14 @@ impl Payload for Stacks {
             put(out, zigzag(node.avma.wrapping_sub(avma)));
             avma = node.avma;
         }
+    }
+}
+
+impl Payload for Stacks {
+    const KIND: ChunkKind = ChunkKind::STACKS;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        Stacks::encode_nodes(self.first, self.nodes.iter().copied(), out);
     }
 
     /// Every parent is below its child.

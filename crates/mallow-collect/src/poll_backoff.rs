@@ -23,6 +23,8 @@ impl Default for PollBackoff {
 
 impl PollBackoff {
     const MIN: Duration = Duration::from_micros(100);
+    /// While anything comes. What fills a ring in less time has to wait, which a program with 15 million calls a second does in 2 ms.
+    const BUSY_MAX: Duration = Duration::from_millis(1);
     const MAX: Duration = Duration::from_millis(4);
 
     /// Returns whether the last passes found little.
@@ -40,8 +42,8 @@ impl PollBackoff {
             self.current = PollBackoff::MIN;
             return None;
         }
-        self.current =
-            if words > MANY_WORDS { PollBackoff::MIN } else { (self.current * 2).min(PollBackoff::MAX) };
+        let longest = if words > 0 { PollBackoff::BUSY_MAX } else { PollBackoff::MAX };
+        self.current = if words > MANY_WORDS { PollBackoff::MIN } else { (self.current * 2).min(longest) };
         Some(self.current)
     }
 }
@@ -50,4 +52,22 @@ impl PollBackoff {
 pub(crate) fn sleep_until_ready(longest: Duration, descriptors: &mut [PollFd<'_>]) -> bool {
     let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
     poll(descriptors, Some(&longest)).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sleeps_are_the_longer_the_less_comes() {
+        let (mut backoff, ring) = (PollBackoff::default(), RING_WORDS as u64);
+        let mut sleeps = |words: u64, passes: usize| -> Vec<Option<u128>> {
+            (0..passes).map(|_| backoff.after(words).map(|pause| pause.as_micros())).collect()
+        };
+        assert_eq!(sleeps(ring / 8, 2), [None, None]);
+        assert_eq!(sleeps(ring / 8 - 1, 2), [Some(100), Some(100)]);
+        assert_eq!(sleeps(1, 5), [200, 400, 800, 1000, 1000].map(Some), "a ring is not filled meanwhile");
+        assert_eq!(sleeps(0, 3), [2000, 4000, 4000].map(Some));
+        assert_eq!(sleeps(1, 1), [Some(1000)]);
+    }
 }

@@ -30,12 +30,14 @@ type Place = (u32, u32);
 pub(crate) struct Weaver {
     /// Our node by the caller's, [`NO_CALLER`] for none, and the number of the address.
     nodes: FxHashMap<(u32, u32), u32>,
-    /// The woven stack from a place outwards: our node, or [`NO_CALLER`].
-    woven: FxHashMap<Place, u32>,
-    /// Calls of the interpreter, from a node outwards.
+    /// From a place outwards.
+    woven: FxHashMap<Place, Woven>,
+    /// Calls of the interpreter, from a node outwards. They and the entries are counted before a stack is woven only where that depends on them.
     calls: FxHashMap<u32, u32>,
     /// Entries, from a node outwards.
     entries: FxHashMap<u32, u32>,
+    /// Empty between pairs; kept because there are many.
+    path: Path,
     /// Functions that interpret; with another one, what was known is not true any more.
     interpreters: usize,
 }
@@ -53,20 +55,50 @@ pub(crate) struct WovenPair {
     pub(crate) keys_read: u64,
 }
 
+/// A woven stack, and what it was made of.
+#[derive(Clone, Copy, Debug)]
+struct Woven {
+    /// Our node, or [`NO_CALLER`].
+    node: u32,
+    /// Calls of the interpreter.
+    calls: u32,
+    entries: u32,
+}
+
+const NOTHING: Woven = Woven { node: NO_CALLER, calls: 0, entries: 0 };
+
 /// What was gone through of a pair, innermost first.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Path {
     keys: Vec<u64>,
-    /// Places on it, each with the number of keys inside of it.
-    places: Vec<(Place, usize)>,
+    calls: u32,
+    entries: u32,
+    /// Places on it, each with what is inside of it.
+    places: Vec<Passed>,
+}
+
+/// A place, and how much of a path is inside of it.
+#[derive(Clone, Copy, Debug)]
+struct Passed {
+    place: Place,
+    keys: usize,
+    calls: u32,
+    entries: u32,
+}
+
+impl Path {
+    fn pass(&mut self, place: Place) {
+        let Path { calls, entries, .. } = *self;
+        self.places.push(Passed { place, keys: self.keys.len(), calls, entries });
+    }
 }
 
 /// What is left of a pair.
 enum Rest {
     /// It begins there.
     From(Place),
-    /// It was woven before, to our node or [`NO_CALLER`].
-    Woven(u32),
+    /// It was woven before.
+    Woven(Woven),
 }
 
 /// Where nodes come from.
@@ -80,7 +112,8 @@ impl Weaver {
     /// Returns about how many bytes of memory this holds.
     pub(crate) fn held_bytes(&self) -> usize {
         let counts = self.calls.capacity() + self.entries.capacity();
-        (self.nodes.capacity() + self.woven.capacity()) * size_of::<((u32, u32), u32)>()
+        self.nodes.capacity() * size_of::<((u32, u32), u32)>()
+            + self.woven.capacity() * size_of::<(Place, Woven)>()
             + counts * size_of::<(u32, u32)>()
     }
 
@@ -104,15 +137,16 @@ impl Weaver {
             self.interpreters = scripts.interpreters().len();
         }
         let mut source = Source { scripts, mapping, keys_read: 0 };
-        let calls = count(&mut self.calls, native, &mut source, |source, key| source.interprets(key));
-        let entered = count(&mut self.entries, script, &mut source, |_, key| {
-            script_frame(key).is_some_and(|frame| frame.is_entry)
-        });
         // The innermost frame may be one for which the interpreter will be called.
         let first = source.frame(script).and_then(|(key, _)| script_frame(key));
-        let is_waiting = entered == calls.saturating_add(1) && first.is_some_and(is_not_begun);
-        let node = self.weave(table, (native, script), is_waiting, &mut source);
-        WovenPair { node, calls, entered: entered - u32::from(is_waiting), keys_read: source.keys_read }
+        let is_waiting = first.is_some_and(is_not_begun) && {
+            let calls = count(&mut self.calls, native, &mut source, |source, key| source.interprets(key));
+            let entered = count(&mut self.entries, script, &mut source, |_, key| is_entry(key));
+            entered == calls.saturating_add(1)
+        };
+        let Woven { node, calls, entries } = self.weave(table, (native, script), is_waiting, &mut source);
+        let entered = entries.saturating_sub(u32::from(is_waiting));
+        WovenPair { node, calls, entered, keys_read: source.keys_read }
     }
 
     fn weave(
@@ -121,33 +155,41 @@ impl Weaver {
         start: Place,
         mut is_waiting: bool,
         source: &mut Source<'_>,
-    ) -> u32 {
-        let (mut path, mut at) = (Path::default(), start);
-        let mut node = loop {
+    ) -> Woven {
+        let (mut path, mut at) = (std::mem::take(&mut self.path), start);
+        let outside = loop {
             if at == (NODE_ROOT, NODE_ROOT) {
-                break NO_CALLER;
+                break NOTHING;
             }
             if at != start {
                 if let Some(known) = self.woven.get(&at) {
                     break *known;
                 }
-                path.places.push((at, path.keys.len()));
+                path.pass(at);
             }
             match source.part(at, is_waiting, &self.woven, &mut path) {
                 Rest::From(next) => at = next,
-                Rest::Woven(node) => break node,
+                Rest::Woven(known) => break known,
             }
             is_waiting = false;
         };
-        let Path { mut keys, places } = path;
-        for (place, inside) in places.into_iter().rev() {
-            for key in keys.drain(inside..).rev() {
-                node = self.node(table, node, key);
-            }
-            self.woven.insert(place, node);
+        let calls = path.calls.saturating_add(outside.calls);
+        let entries = path.entries.saturating_add(outside.entries);
+        let mut node = outside.node;
+        while let Some(inside) = path.places.pop() {
+            node = path.keys.drain(inside.keys..).rev().fold(node, |node, key| self.node(table, node, key));
+            let (calls, entries) = (calls - inside.calls, entries - inside.entries);
+            self.woven.insert(inside.place, Woven { node, calls, entries });
         }
-        keys.into_iter().rev().fold(node, |node, key| self.node(table, node, key))
+        node = path.keys.drain(..).rev().fold(node, |node, key| self.node(table, node, key));
+        (path.calls, path.entries) = (0, 0);
+        self.path = path;
+        Woven { node, calls, entries }
     }
+}
+
+fn is_entry(key: u64) -> bool {
+    script_frame(key).is_some_and(|frame| frame.is_entry)
 }
 
 /// An entry at its first instruction.
@@ -198,35 +240,41 @@ impl Source<'_> {
         &mut self,
         (mut native, mut script): Place,
         mut is_waiting: bool,
-        known: &FxHashMap<Place, u32>,
+        known: &FxHashMap<Place, Woven>,
         path: &mut Path,
     ) -> Rest {
         while let Some((key, parent)) = self.frame(native) {
             if !self.interprets(key) {
-                path.keys.extend(self.scripts.expanded(key));
+                match script_frame(key) {
+                    None => path.keys.push(key),
+                    Some(_) => path.keys.extend(self.scripts.expanded(key)),
+                }
                 native = parent;
                 continue;
             }
             // All that this call runs: up to its entry, or to the second one if the first waits for a call to come.
             while let Some((key, parent)) = self.frame(script) {
                 let frame = script_frame(key);
-                let is_entry = frame.is_none_or(|frame| frame.is_entry);
-                if !is_entry {
+                let is_last = frame.is_none_or(|frame| frame.is_entry);
+                if !is_last {
                     if let Some(known) = known.get(&(native, script)) {
                         return Rest::Woven(*known);
                     }
-                    path.places.push(((native, script), path.keys.len()));
+                    path.pass((native, script));
                 }
+                path.entries += u32::from(is_entry(key));
                 path.keys.extend(frame.and_then(|frame| shown(frame, key)));
                 script = parent;
-                if is_entry && !std::mem::take(&mut is_waiting) {
+                if is_last && !std::mem::take(&mut is_waiting) {
                     break;
                 }
             }
+            path.calls += 1;
             path.keys.push(key);
             return Rest::From((parent, script));
         }
         while let Some((key, parent)) = self.frame(script) {
+            path.entries += u32::from(is_entry(key));
             path.keys.extend(script_frame(key).and_then(|frame| shown(frame, key)));
             script = parent;
         }

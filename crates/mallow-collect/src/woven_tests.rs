@@ -103,7 +103,7 @@ fn of_a_second_pair_only_what_differs_is_read() {
     let (mapping, mut table, mut weaver) = (memory.map(), StackTable::default(), Weaver::default());
     let mut pair = |leaf: u32| weaver.pair(&mut table, (1 + leaf, 5_999), &scripts, &mapping);
     let (first, second) = (pair(1_000), pair(1_001));
-    assert!(first.keys_read > 4_000 && second.keys_read < 10, "{first:?} {second:?}");
+    assert!(first.keys_read > 2_000 && second.keys_read < 10, "{first:?} {second:?}");
     assert_eq!(table.len(), 2_002);
 }
 
@@ -121,7 +121,7 @@ fn of_a_second_pair_within_a_call_only_what_differs_is_read() {
     let (mapping, mut table, mut weaver) = (memory.map(), StackTable::default(), Weaver::default());
     let mut pair = |leaf, last| weaver.pair(&mut table, (leaf, last), &scripts, &mapping);
     let first = pair(3, 6_000);
-    assert!(first.keys_read > 2_000, "{first:?}");
+    assert!(first.keys_read > 1_000, "{first:?}");
     for (leaf, last) in [(4, 6_000), (3, 6_001), (4, 6_001)] {
         let more = pair(leaf, last);
         assert!(more.keys_read < 10, "{more:?}");

@@ -533,7 +533,9 @@ const _: () = assert!(GENERATION_COUNT as usize * size_of::<ModuleAgain>() <= MO
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
     use super::*;
+    use std::format;
 
     #[test]
     fn node_keys_round_trip() {
@@ -560,7 +562,15 @@ mod tests {
     }
 
     #[test]
-    fn segments_add_up() {
+    fn segments_add_up_and_the_design_says_which_they_are() {
         assert_eq!(NODE_SEGMENTS.iter().sum::<usize>(), NODE_COUNT);
+        let powers = NODE_SEGMENTS.map(|entries| format!("2^{}", entries.ilog2()));
+        let said = [
+            format!("{} segments of {} entries", powers.len(), powers.join(", ")),
+            format!("{} bytes per thread", size_of::<Channel>()),
+            format!("{} KiB per thread", RING_BYTES / 1024),
+        ];
+        let design = include_str!("../../../docs/design/recorder.md");
+        assert_eq!(said.iter().filter(|said| !design.contains(*said)).count(), 0, "{said:?}");
     }
 }

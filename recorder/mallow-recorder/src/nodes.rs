@@ -9,8 +9,8 @@
 //! found by one look-up ([`find`]) of its innermost frame, however much of the walk is new. Only a new stack is inserted frame
 //! by frame ([`intern`]), with its places prefetched.
 //!
-//! `find` compares the innermost frame's key, the 41 bits of the hash that the entry stores, and by the place at least 14 more.
-//! Two stacks with the same innermost frame therefore collide with a probability of at most 2^-55: for a million
+//! `find` compares the innermost frame's key, the 41 bits of the hash that the entry stores, and by the place 14 to 17 more; 11 in the two small segments that are
+//! searched far. Two stacks with the same innermost frame therefore collide with a probability of at most 2^-52, and of 2^-55 on average: for a million
 //! stacks of one allocating line, 2^39 pairs, once in 65,000 recordings. `intern` compares parents, and is exact.
 
 use crate::bounds::first;
@@ -331,6 +331,14 @@ pub(crate) mod tests {
             assert_eq!(stack.hash, hash);
         }
         assert!(known.len() as u64 > 50_000 / SHARE, "{} stacks", known.len());
+    }
+
+    /// What the collisions of `find` are reckoned from.
+    #[test]
+    fn a_place_tells_as_many_bits_of_a_hash_as_is_said() {
+        let bits = NODE_SEGMENTS.iter().zip(NODE_PROBES).map(|(entries, probes)| (entries / probes).ilog2());
+        let stored = u64::BITS - LINK_PARENT_BITS;
+        assert_eq!((stored, bits.collect::<Vec<_>>()), (41, vec![14, 15, 15, 11, 15, 11, 17, 16]));
     }
 
     #[test]

@@ -197,7 +197,7 @@ fn is_not_begun(frame: ScriptFrame) -> bool {
     frame.is_entry && frame.code != 0 && frame.place == 0
 }
 
-/// How many nodes of a chain are counted, those outwards of a counted one being `known`.
+/// How many nodes of a chain are counted; `known` is how many are from a node outwards.
 fn count(
     known: &mut FxHashMap<u32, u32>,
     mut node: u32,

@@ -228,6 +228,8 @@ impl<const V: usize> Python<V> {
     /// Returns whether the frames are what they should be, read by checked copies. `unframed` is the calling thread's, zeroed at first.
     pub fn look_at_first(&self, interpreter: [[u64; 2]; 2], unframed: &mut Unframed) -> Stage {
         const FRAMES: usize = 100;
+        /// What points at the frame is in the first half of these bytes of a state, where it is a part of the state.
+        const STATE_BYTES: usize = 1024;
         let read = |at: usize, offset: usize| process::word_checked(at.wrapping_add(offset));
         let layout = Self::LAYOUT;
         if self.at == 0 || self.is_still(*unframed) {
@@ -251,7 +253,9 @@ impl<const V: usize> Python<V> {
         let Some(holder) = holder else { return Stage::Elsewhere };
         let Some(mut frame) = read(holder, offset) else { return Stage::Elsewhere };
         if frame == 0 {
-            *unframed = Unframed { state: self.at, holder };
+            if holder.wrapping_sub(self.at) < STATE_BYTES {
+                *unframed = Unframed { state: self.at, holder };
+            }
             return Stage::Unknown;
         }
         for _ in 0..FRAMES {
@@ -271,8 +275,8 @@ impl<const V: usize> Python<V> {
         if unframed.state != self.at {
             return false;
         }
-        // SAFETY: a checked copy has read these words, of the thread's state and of what it still points at: the state itself or a word on the thread's
-        // stack. Only the thread frees its state, which is then no longer its own.
+        // SAFETY: checked copies have read these words, and both are in the thread's state: also what it points at, which is in it before the first frame.
+        // Only the thread frees its state, which is then no longer its own.
         unsafe {
             match layout.through {
                 None => word(self.at, layout.state_frame) == 0,

@@ -280,7 +280,6 @@ fn totals(mapping: &Mapping) -> (Totals, u64) {
         peak_bytes: value(&live.peak_bytes),
         peak_blocks: value(&live.peak_blocks),
         leaked_bytes: value(&live.bytes),
-        leaked_blocks: value(&live.blocks),
         ..Totals::default()
     };
     let mut peak_error_bytes = 0u64;
@@ -288,16 +287,15 @@ fn totals(mapping: &Mapping) -> (Totals, u64) {
         let counters = &mapping.channel(index).counters;
         totals.allocations += value(&counters.allocations);
         totals.bytes += value(&counters.bytes);
-        totals.frees += value(&counters.frees);
+        totals.frees += value(&counters.frees) + value(&counters.frees_unmatched);
         totals.reallocations += value(&counters.reallocations);
         totals.temporary += value(&counters.temporary);
         totals.failed += value(&counters.failed);
         for live in [&counters.live_bytes, &counters.unpublished_bytes] {
             totals.leaked_bytes = totals.leaked_bytes.wrapping_add(value(live));
         }
-        for live in [&counters.live_blocks, &counters.unpublished_blocks] {
-            totals.leaked_blocks = totals.leaked_blocks.wrapping_add(value(live));
-        }
+        let live_blocks = value(&counters.allocations).wrapping_sub(value(&counters.frees));
+        totals.leaked_blocks = totals.leaked_blocks.wrapping_add(live_blocks);
         peak_error_bytes = peak_error_bytes.saturating_add(value(&counters.slack_bytes));
     }
     // The live bytes at the end are exact.

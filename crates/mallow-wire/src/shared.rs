@@ -28,7 +28,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 20;
+pub const SHARED_VERSION: u32 = 21;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -390,7 +390,8 @@ pub struct Live {
     pub peak_blocks: AtomicU64,
 }
 
-/// A thread's counters under [`MODE_STAT`]. Only its owner writes them.
+/// A thread's counters under [`MODE_STAT`]. Only its owner writes them. What busy threads write at each call is on one cache line, and what others read
+/// while they publish on the next.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Counters {
@@ -398,22 +399,22 @@ pub struct Counters {
     pub allocations: AtomicU64,
     /// Requested bytes of those.
     pub bytes: AtomicU64,
-    /// Blocks freed, those that `realloc` replaced included.
+    /// Blocks freed of those that were counted when they were allocated, those that `realloc` replaced included.
     pub frees: AtomicU64,
+    /// Blocks freed of which nothing is known.
+    pub frees_unmatched: AtomicU64,
     /// Successful `realloc` calls on a live block.
     pub reallocations: AtomicU64,
     /// Blocks freed by their own thread before it allocated again.
     pub temporary: AtomicU64,
     /// Failed calls.
     pub failed: AtomicU64,
-    /// Live bytes and blocks, kept by the first thread while it is alone. May pass below zero in no moment.
-    pub live_bytes: AtomicU64,
-    /// See `live_bytes`.
-    pub live_blocks: AtomicU64,
     /// What the channel's owners added to the live bytes, less what they freed, and have not put into [`Live`]; wraps below zero.
     pub unpublished_bytes: AtomicU64,
-    /// Blocks, likewise.
-    pub unpublished_blocks: AtomicU64,
+    /// Live bytes, kept by the first thread while it is alone. May pass below zero in no moment.
+    pub live_bytes: AtomicU64,
+    /// What they have put into [`Live`] of their live blocks, which are their allocations less their frees; wraps below zero.
+    pub published_blocks: AtomicU64,
     /// From so many unpublished bytes on, more or less than zero, the owner publishes. Never becomes less.
     pub slack_bytes: AtomicU64,
     /// How often something was published.

@@ -1,18 +1,18 @@
 //! Sizes of live blocks, for counting without a collector: `free` does not say how large its block was.
 //!
-//! A shadow does: four bytes for each granule of address
-//! space. A granule is the distance at which the allocator can place two blocks: 32 bytes for glibc, whose smallest block is
-//! that large, and 8 for unknown allocators. Operators `new` that do not call `malloc` have a shadow of their own. The word of a
-//! block's first granule contains
+//! A shadow does: two bytes for each granule of address space. A granule is the distance at which the allocator can place two blocks: 32 bytes for
+//! glibc, whose smallest block is that large, and 8 for unknown allocators. Operators `new` that do not call `malloc` have a shadow of their own.
+//! The word of a block's first granule contains
 //!
 //! ```text
-//! 31        24 23                    0
-//! |   tag     |       size + 1        |     size + 1 = 0xff_ffff: the size is in the next two words
+//! 15        8 7            0
+//! |   tag    |  size + 1   |     size + 1 = 0xff: the size is in the next four words
 //! ```
 //!
 //! where the tag identifies the owning thread. A block large enough for the second form owns the granules after
 //! its first. A word of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
-//! time, use memory only where the heap is, and are empty in a forked child.
+//! time, use memory only where the heap is, and are empty in a forked child. What `stat` costs a program with many live blocks is the
+//! cache line of a word, so words are short: a line tells of a KiB of glibc's heap.
 
 use crate::elf;
 use crate::process;
@@ -21,9 +21,13 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 const REGION_BITS: u32 = 30;
 const REGION_COUNT: usize = 1 << (47 - REGION_BITS);
-const SIZE_MASK: u32 = 0xff_ffff;
-/// Blocks from this size on need more than a word.
-pub(crate) const LARGE_BYTES: usize = SIZE_MASK as usize - 1;
+/// The lower byte of a word whose block has its size in the next [`SIZE_WORDS`].
+const IS_LONG: u16 = 0xff;
+/// Blocks from this size on.
+const LONG_BYTES: usize = IS_LONG as usize - 1;
+const SIZE_WORDS: usize = size_of::<u64>() / size_of::<u16>();
+/// Wherever such a block begins, as many granules lie within it behind its first.
+const _: () = assert!(LONG_BYTES >> GRANULE_BITS_OF_GLIBC >= SIZE_WORDS + 1);
 
 /// The allocator of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ pub enum Heap {
 
 /// The sizes of a heap's live blocks.
 struct Shadow {
-    regions: [AtomicPtr<u32>; REGION_COUNT],
+    regions: [AtomicPtr<u16>; REGION_COUNT],
     /// The granule, as a power of two; 0 until the first region is made.
     granule_bits: AtomicU32,
 }
@@ -64,7 +68,7 @@ impl Shadow {
     /// The word of an address; null when there is no memory for it, or when nothing was ever counted there
     /// and `make` is false.
     #[inline(always)]
-    fn word(&self, address: usize, make: bool) -> *mut u32 {
+    fn word(&self, address: usize, make: bool) -> *mut u16 {
         let Some(region) = self.regions.get(address >> REGION_BITS) else { return core::ptr::null_mut() };
         let mut base = region.load(Ordering::Acquire);
         if base.is_null() {
@@ -83,14 +87,14 @@ impl Shadow {
 
     #[cold]
     #[inline(never)]
-    fn make_region(&self, region: &AtomicPtr<u32>) -> *mut u32 {
+    fn make_region(&self, region: &AtomicPtr<u16>) -> *mut u16 {
         if self.granule_bits.load(Ordering::Relaxed) == 0 {
             let is_malloc = core::ptr::eq(self, &OF_MALLOC);
             let bits = if is_malloc { granule_bits_of_malloc() } else { GRANULE_BITS_OF_ANY };
             self.granule_bits.store(bits, Ordering::Relaxed);
         }
-        // Two words more: the last granule's block may need them.
-        let bytes = (4usize << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;
+        // A few words more: the last granule's block may need them.
+        let bytes = (size_of::<u16>() << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;
         let fresh = sys::map_private(bytes);
         if fresh.is_null() {
             process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
@@ -132,34 +136,59 @@ pub struct ShadowBlock {
     pub(crate) tag: u8,
 }
 
-/// The word of a smaller block.
+/// Remembers a block where others were remembered before; false elsewhere.
 #[inline(always)]
-pub(crate) fn small(size: usize, tag: u8) -> u32 {
-    u32::from(tag) << 24 | (size as u32 + 1)
-}
-
-/// The word of an address around which blocks were counted before.
-#[inline(always)]
-pub(crate) fn known_word(heap: Heap, address: usize) -> Option<*mut u32> {
+pub(crate) fn remember_beside(heap: Heap, address: usize, size: usize, tag: u8) -> bool {
     let word = heap.shadow().word(address, false);
-    (!word.is_null()).then_some(word)
+    if word.is_null() {
+        return false;
+    }
+    // SAFETY: this block's words; nobody else has the block yet.
+    unsafe { write(word, size, tag) };
+    true
 }
 
-/// Takes a block out of the shadow if it is in it, and its size in one word.
+/// # Safety
+/// `word` is that of a block which nobody else has.
+#[inline(always)]
+unsafe fn write(word: *mut u16, size: usize, tag: u8) {
+    let tag = u16::from(tag) << 8;
+    // SAFETY: by contract; a block that long has its size in granules of its own.
+    unsafe {
+        if size < LONG_BYTES {
+            word.write(tag | (size as u16 + 1));
+        } else {
+            word.add(1).cast::<u64>().write_unaligned(size as u64);
+            word.write(tag | IS_LONG);
+        }
+    }
+}
+
+/// Takes a block out of the shadow if it is in it.
 ///
 /// # Safety
 /// The block is this thread's to free.
 #[inline(always)]
-pub(crate) unsafe fn take_small(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    let word = known_word(heap, address)?;
-    // SAFETY: this block's word; whoever frees a block owns it.
+pub(crate) unsafe fn take(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    let word = heap.shadow().word(address, false);
+    if word.is_null() {
+        return None;
+    }
+    // SAFETY: this block's words; whoever frees a block owns it.
     unsafe {
         let value = word.read();
-        if value == 0 || value & SIZE_MASK == SIZE_MASK {
+        if value == 0 {
             return None;
         }
         word.write(0);
-        Some(ShadowBlock { size: u64::from(value & SIZE_MASK) - 1, tag: (value >> 24) as u8 })
+        let mut size = u64::from(value & 0xff) - 1;
+        if value & IS_LONG == IS_LONG {
+            let words = word.add(1).cast::<u64>();
+            size = words.read_unaligned();
+            // Blocks that nobody counted may begin there later.
+            words.write_unaligned(0);
+        }
+        Some(ShadowBlock { size, tag: (value >> 8) as u8 })
     }
 }
 
@@ -169,34 +198,15 @@ pub(crate) unsafe fn take_small(heap: Heap, address: usize) -> Option<ShadowBloc
 pub fn set_aside(heap: Heap, address: usize) -> Option<ShadowBlock> {
     // A library may allocate blocks by `malloc` and free them by a function of its own, or the other way round.
     let other = if heap == Heap::Malloc { Heap::Operators } else { Heap::Malloc };
-    take(heap, address).or_else(|| take_cold(other, address))
+    // SAFETY: whoever frees a block owns it.
+    unsafe { take(heap, address).or_else(|| take_cold(other, address)) }
 }
 
 #[cold]
 #[inline(never)]
-fn take_cold(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    take(heap, address)
-}
-
-#[inline(always)]
-fn take(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    // SAFETY: whoever frees a block owns it.
-    unsafe { take_small(heap, address).or_else(|| take_large(heap, address)) }
-}
-
-/// As [`take_small`], for the others.
-unsafe fn take_large(heap: Heap, address: usize) -> Option<ShadowBlock> {
-    let word = known_word(heap, address)?;
-    // SAFETY: this block's words, by contract.
-    unsafe {
-        let value = word.read();
-        if value & SIZE_MASK != SIZE_MASK {
-            return None;
-        }
-        word.write(0);
-        let size = word.add(1).read() as u64 | (word.add(2).read() as u64) << 32;
-        Some(ShadowBlock { size, tag: (value >> 24) as u8 })
-    }
+unsafe fn take_cold(heap: Heap, address: usize) -> Option<ShadowBlock> {
+    // SAFETY: by contract.
+    unsafe { take(heap, address) }
 }
 
 /// Restores a block that was not freed after all.
@@ -213,13 +223,9 @@ pub(crate) fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
         return;
     }
     // SAFETY: this block's words; nobody else has the block yet.
-    unsafe {
-        if size < LARGE_BYTES {
-            word.write(small(size, tag));
-        } else {
-            word.add(1).write(size as u32);
-            word.add(2).write((size >> 32) as u32);
-            word.write(u32::from(tag) << 24 | SIZE_MASK);
-        }
-    }
+    unsafe { write(word, size, tag) };
 }
+
+#[cfg(test)]
+#[path = "shadow_tests.rs"]
+mod tests;

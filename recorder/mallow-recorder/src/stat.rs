@@ -19,6 +19,13 @@ fn add(word: &AtomicU64, n: u64) {
     unsafe { asm!("add qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) n, options(nostack)) };
 }
 
+/// As [`add`].
+#[inline(always)]
+fn subtract(word: &AtomicU64, n: u64) {
+    // SAFETY: as there.
+    unsafe { asm!("sub qword ptr [{}], {}", in(reg) word.as_ptr(), in(reg) n, options(nostack)) };
+}
+
 fn counters(thread: *const Thread) -> &'static Counters {
     // SAFETY: the thread owns its channel, which stays mapped.
     unsafe { &(*(*thread).channel).counters }
@@ -48,13 +55,11 @@ impl Rest {
 /// As [`allocated`]; `address` may be 0.
 #[inline(always)]
 pub unsafe fn allocated_at_once(thread: *mut Thread, heap: Heap, address: usize, size: usize) -> Rest {
-    let Some(word) = shadow::known_word(heap, address) else { return Rest::Everything };
-    if address == 0 || size >= shadow::LARGE_BYTES {
-        return Rest::Everything;
-    }
-    // SAFETY: by contract; the block's word, and nobody else has the block yet.
+    // SAFETY: by contract; nobody else has the block yet.
     unsafe {
-        word.write(shadow::small(size, (*thread).tag));
+        if address == 0 || !shadow::remember_beside(heap, address, size, (*thread).tag) {
+            return Rest::Everything;
+        }
         Rest::publish_if(add_allocation(thread, address, size))
     }
 }
@@ -67,7 +72,7 @@ pub unsafe fn allocated_at_once(thread: *mut Thread, heap: Heap, address: usize,
 pub unsafe fn freed_at_once(thread: *mut Thread, heap: Heap, address: usize) -> Rest {
     // SAFETY: whoever frees a block owns it, and by contract.
     unsafe {
-        let Some(known) = shadow::take_small(heap, address) else { return Rest::Everything };
+        let Some(known) = shadow::take(heap, address) else { return Rest::Everything };
         Rest::publish_if(add_free(thread, address, known))
     }
 }
@@ -136,7 +141,7 @@ pub unsafe fn freed(thread: *mut Thread, heap: Heap, address: usize) {
 /// `thread` is this thread's state.
 #[inline(always)]
 pub unsafe fn freed_aside(thread: *mut Thread, address: usize, known: Option<ShadowBlock>) {
-    let Some(known) = known else { return add(&counters(thread).frees, 1) };
+    let Some(known) = known else { return add(&counters(thread).frees_unmatched, 1) };
     // SAFETY: by contract.
     unsafe {
         if add_free(thread, address, known) {
@@ -163,7 +168,7 @@ pub unsafe fn reallocated(thread: *mut Thread) {
 
 /// Adds to the live sum and updates the peak. While only one thread counts, it keeps the sum in its own channel. From
 /// the second thread's first call on, each thread keeps a balance of its own and publishes it in the header when it
-/// has changed by the slack. The sum is the header's plus the first channel's, and no balance is lost at the switch,
+/// has changed by the slack. Blocks need no sum of their own: a channel's are its allocations less its frees. The sum is the header's plus the first channel's, and no balance is lost at the switch,
 /// because only the first thread ever writes its channel.
 ///
 /// Sums are exact whenever balances are added. The peak is the highest *published* sum: at each moment that differs
@@ -174,14 +179,14 @@ pub unsafe fn reallocated(thread: *mut Thread) {
 fn grow(counters: &Counters, size: u64) -> bool {
     let header = process::header();
     if header.threads_many.load(Ordering::Relaxed) != 0 {
-        return add_unpublished(counters, size, 1);
+        add(&counters.unpublished_bytes, size);
+        return balance_bytes(counters) >= slack_of(counters);
     }
     add(&counters.live_bytes, size);
-    add(&counters.live_blocks, 1);
     let bytes = counters.live_bytes.load(Ordering::Relaxed);
     if bytes >= header.live.peak_bytes.load(Ordering::Relaxed) {
         header.live.peak_bytes.store(bytes, Ordering::Relaxed);
-        header.live.peak_blocks.store(counters.live_blocks.load(Ordering::Relaxed), Ordering::Relaxed);
+        header.live.peak_blocks.store(live_blocks(counters), Ordering::Relaxed);
     }
     false
 }
@@ -189,19 +194,27 @@ fn grow(counters: &Counters, size: u64) -> bool {
 #[inline(always)]
 fn shrink(counters: &Counters, size: u64) -> bool {
     if process::header().threads_many.load(Ordering::Relaxed) != 0 {
-        return add_unpublished(counters, size.wrapping_neg(), 1u64.wrapping_neg());
+        subtract(&counters.unpublished_bytes, size);
+        return balance_bytes(counters) <= -slack_of(counters);
     }
-    add(&counters.live_bytes, size.wrapping_neg());
-    add(&counters.live_blocks, 1u64.wrapping_neg());
+    subtract(&counters.live_bytes, size);
     false
 }
 
 #[inline(always)]
-fn add_unpublished(counters: &Counters, bytes: u64, blocks: u64) -> bool {
-    add(&counters.unpublished_bytes, bytes);
-    add(&counters.unpublished_blocks, blocks);
-    let balance = counters.unpublished_bytes.load(Ordering::Relaxed) as i64;
-    balance.unsigned_abs() >= counters.slack_bytes.load(Ordering::Relaxed)
+fn balance_bytes(counters: &Counters) -> i64 {
+    counters.unpublished_bytes.load(Ordering::Relaxed) as i64
+}
+
+#[inline(always)]
+fn slack_of(counters: &Counters) -> i64 {
+    counters.slack_bytes.load(Ordering::Relaxed) as i64
+}
+
+/// The live blocks of a channel's owners, published or not; wraps below zero.
+#[inline(always)]
+fn live_blocks(counters: &Counters) -> u64 {
+    counters.allocations.load(Ordering::Relaxed).wrapping_sub(counters.frees.load(Ordering::Relaxed))
 }
 
 /// Adds a thread's balance to the header. A signal handler that runs in between finds a balance that is whole or
@@ -210,18 +223,18 @@ fn add_unpublished(counters: &Counters, bytes: u64, blocks: u64) -> bool {
 #[inline(never)]
 fn publish(header: &Header, counters: &Counters) {
     let moved_bytes = counters.unpublished_bytes.swap(0, Ordering::Relaxed);
-    let moved_blocks = counters.unpublished_blocks.swap(0, Ordering::Relaxed);
+    let own_blocks = live_blocks(counters);
+    let moved_blocks = own_blocks.wrapping_sub(counters.published_blocks.swap(own_blocks, Ordering::Relaxed));
     let first = first_counters();
-    let sum = |live: &AtomicU64, moved: u64, first: &AtomicU64| {
-        let others = live.fetch_add(moved, Ordering::Relaxed).wrapping_add(moved);
-        others.wrapping_add(first.load(Ordering::Relaxed))
-    };
-    let bytes = sum(&header.live.bytes, moved_bytes, &first.live_bytes);
-    let blocks = sum(&header.live.blocks, moved_blocks, &first.live_blocks);
+    let bytes = header.live.bytes.fetch_add(moved_bytes, Ordering::Relaxed).wrapping_add(moved_bytes);
+    let bytes = bytes.wrapping_add(first.live_bytes.load(Ordering::Relaxed));
+    let blocks = header.live.blocks.fetch_add(moved_blocks, Ordering::Relaxed).wrapping_add(moved_blocks);
     // Bytes and blocks are two words: the blocks may be those of a moment near the peak.
     let grows = (moved_bytes as i64) >= 0;
     if grows && header.live.peak_bytes.fetch_max(bytes, Ordering::Relaxed) <= bytes {
-        header.live.peak_blocks.store(blocks, Ordering::Relaxed);
+        // The first thread may not have published those of the time when it was alone.
+        let of_first = live_blocks(first).wrapping_sub(first.published_blocks.load(Ordering::Relaxed));
+        header.live.peak_blocks.store(blocks.wrapping_add(of_first), Ordering::Relaxed);
     }
     add(&counters.publications, 1);
     let peak_bytes = header.live.peak_bytes.load(Ordering::Relaxed);

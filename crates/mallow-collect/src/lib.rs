@@ -32,6 +32,7 @@ mod exited;
 mod findings;
 mod followed_code;
 mod heap;
+mod list_map;
 mod live;
 mod live_heap;
 mod live_queries;

@@ -5,6 +5,7 @@
 //! which it is known. Places are where a call of the interpreter was left, and each of the script's frames that one call runs: the woven stack from there
 //! outwards depends on nothing but the two nodes.
 
+use crate::list_map::ListMap;
 use crate::mapping::Mapping;
 use crate::stack_table::StackTable;
 use mallow_scripts::Scripts;
@@ -28,10 +29,10 @@ type Place = (u32, u32);
 /// The woven stacks of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Weaver {
-    /// Our node by the caller's, [`NO_CALLER`] for none, and the number of the address.
-    nodes: FxHashMap<(u32, u32), u32>,
-    /// From a place outwards.
-    woven: FxHashMap<Place, Woven>,
+    /// Our node by the caller's, plus 1, or 0 for none, and the number of the address.
+    nodes: ListMap<u32>,
+    /// From a place outwards: by the script's node and the native one.
+    woven: ListMap<Woven>,
     /// Calls of the interpreter, from a node outwards. They and the entries are counted before a stack is woven only where that depends on them.
     calls: FxHashMap<u32, u32>,
     /// Entries, from a node outwards.
@@ -112,16 +113,15 @@ impl Weaver {
     /// Returns about how many bytes of memory this holds.
     pub(crate) fn held_bytes(&self) -> usize {
         let counts = self.calls.capacity() + self.entries.capacity();
-        self.nodes.capacity() * size_of::<((u32, u32), u32)>()
-            + self.woven.capacity() * size_of::<(Place, Woven)>()
-            + counts * size_of::<(u32, u32)>()
+        self.nodes.held_bytes() + self.woven.held_bytes() + counts * size_of::<(u32, u32)>()
     }
 
     /// The node of a frame upon a caller's.
     pub(crate) fn node(&mut self, table: &mut StackTable, caller: u32, key: u64) -> u32 {
         let address = table.intern(key);
         let parent = (caller != NO_CALLER).then_some(caller);
-        *self.nodes.entry((caller, address)).or_insert_with(|| table.push_at(parent, address))
+        let key = (caller.wrapping_add(1), address);
+        self.nodes.get(key).unwrap_or_else(|| self.nodes.insert(key, table.push_at(parent, address)))
     }
 
     /// Weaves the stack of a native node and that of a script's node.
@@ -162,8 +162,8 @@ impl Weaver {
                 break NOTHING;
             }
             if at != start {
-                if let Some(known) = self.woven.get(&at) {
-                    break *known;
+                if let Some(known) = self.woven.get(by_script(at)) {
+                    break known;
                 }
                 path.pass(at);
             }
@@ -179,13 +179,18 @@ impl Weaver {
         while let Some(inside) = path.places.pop() {
             node = path.keys.drain(inside.keys..).rev().fold(node, |node, key| self.node(table, node, key));
             let (calls, entries) = (calls - inside.calls, entries - inside.entries);
-            self.woven.insert(inside.place, Woven { node, calls, entries });
+            self.woven.insert(by_script(inside.place), Woven { node, calls, entries });
         }
         node = path.keys.drain(..).rev().fold(node, |node, key| self.node(table, node, key));
         (path.calls, path.entries) = (0, 0);
         self.path = path;
         Woven { node, calls, entries }
     }
+}
+
+/// A script has many places, and each is seldom run by more than one call.
+fn by_script((native, script): Place) -> (u32, u32) {
+    (script, native)
 }
 
 fn is_entry(key: u64) -> bool {
@@ -240,7 +245,7 @@ impl Source<'_> {
         &mut self,
         (mut native, mut script): Place,
         mut is_waiting: bool,
-        known: &FxHashMap<Place, Woven>,
+        known: &ListMap<Woven>,
         path: &mut Path,
     ) -> Rest {
         while let Some((key, parent)) = self.frame(native) {
@@ -257,8 +262,8 @@ impl Source<'_> {
                 let frame = script_frame(key);
                 let is_last = frame.is_none_or(|frame| frame.is_entry);
                 if !is_last {
-                    if let Some(known) = known.get(&(native, script)) {
-                        return Rest::Woven(*known);
+                    if let Some(known) = known.get(by_script((native, script))) {
+                        return Rest::Woven(known);
                     }
                     path.pass((native, script));
                 }

@@ -5,6 +5,7 @@
 
 use crate::budget::Budget;
 use crate::clock::Clock;
+use crate::doorbell::Doorbells;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
@@ -61,6 +62,8 @@ pub(crate) struct Collector<S> {
     starts: Starts,
     executables: Executables,
     workers: Workers,
+    /// None where no recorder can ring.
+    doorbells: Option<Doorbells>,
     budget: Budget,
     pub(crate) findings: Findings,
 }
@@ -99,6 +102,7 @@ impl<S: Sink + Send> Collector<S> {
             starts: Starts::default(),
             executables: Executables::default(),
             workers: Workers::of_this_machine(),
+            doorbells: None,
             budget: Budget::default(),
             findings: Findings::default(),
         }
@@ -122,7 +126,7 @@ impl<S: Sink + Send> Collector<S> {
     ) -> Result<bool, CollectError> {
         let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut backoff = PollBackoff::default();
-        let (mut has_accepted, mut was_woken) = (false, false);
+        let (mut has_accepted, mut was_woken, mut was_rung) = (false, false, false);
         loop {
             let is_woken = std::mem::take(&mut was_woken);
             let interrupted = target.is_interrupted();
@@ -143,6 +147,8 @@ impl<S: Sink + Send> Collector<S> {
             }
             observer.before_pass();
             let interrupted = interrupted || observer.is_over();
+            let is_wanted = backoff.may_sleep() && self.doorbells.is_some();
+            self.processes.iter().for_each(|process| process.want_doorbell(is_wanted));
             let words = self.drain(|process| interrupted || ended.contains(&process.index))?;
             self.finalize_exited(&ended, target, observer)?;
             self.leave_damaged(observer)?;
@@ -164,8 +170,18 @@ impl<S: Sink + Send> Collector<S> {
             if !has_accepted && let Some(pause) = backoff.after(words) {
                 // Who was ready and did nothing would keep us awake.
                 let is_in_vain = is_woken && ended.is_empty();
+                let is_rung_in_vain = std::mem::take(&mut was_rung);
+                if let Some(doorbells) = &mut self.doorbells {
+                    doorbells.listen_to(&self.processes);
+                }
                 let mut watched = if is_in_vain { Vec::new() } else { self.watched(target) };
-                was_woken = observer.pause(pause, &mut watched);
+                let others = watched.len();
+                let bells = self.doorbells.as_ref().filter(|_| !is_rung_in_vain).map(Doorbells::descriptor);
+                watched.extend(bells.as_ref().map(|bells| PollFd::from_borrowed_fd(*bells, PollFlags::IN)));
+                if observer.pause(pause, &mut watched) {
+                    was_woken = watched[..others].iter().any(|it| !it.revents().is_empty());
+                    was_rung = self.doorbells.as_ref().is_some_and(Doorbells::has_rung);
+                }
             }
         }
     }
@@ -293,6 +309,9 @@ impl<S: Sink + Send> Collector<S> {
             TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)?;
         self.starts.meet(process.at_start().pid, process.at_start().started_ns);
         self.remains = None;
+        if self.registered == 0 && !wanted.own {
+            self.doorbells = Doorbells::start();
+        }
         self.processes.push(process);
         self.registered += 1;
         Ok(())

@@ -23,6 +23,7 @@ mod collector;
 mod command_lines;
 mod counts;
 mod descriptors;
+mod doorbell;
 mod drain;
 #[cfg(test)]
 mod drain_tests;

@@ -17,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 /// A note that was taken out of the shared memory.
@@ -32,7 +33,7 @@ pub(crate) struct Noted {
 /// A mapping of a process's shared memory.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    memory: Memory,
+    memory: Arc<Memory>,
     channel_count: usize,
     /// The header at the start.
     at_start: Box<Header>,
@@ -40,15 +41,23 @@ pub(crate) struct Mapping {
 
 /// The bytes themselves.
 #[derive(Debug)]
-struct Memory {
+pub(crate) struct Memory {
     base: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the mapping is owned, and all access goes through atomics.
 unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
 
 impl Memory {
+    /// What a thread of the process rings.
+    pub(crate) fn doorbell(&self) -> &Doorbell {
+        // SAFETY: the mapping begins with a header, of which this part is two atomics.
+        unsafe { &(*self.base.as_ptr().cast::<Header>()).doorbell }
+    }
+
     /// Returns a copy of bytes. The program may write them meanwhile: they are copied once, and only the copy is
     /// used.
     fn copied(&self, offset: usize, bytes: usize) -> Vec<u8> {
@@ -99,7 +108,7 @@ impl Mapping {
                 .map_err(CollectError::system("map the shared memory"))?
         };
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
-        let memory = Memory { base, bytes: size };
+        let memory = Arc::new(Memory { base, bytes: size });
         let mapping = Mapping { at_start: Box::new(memory.record(0)), memory, channel_count };
         let header = mapping.at_start();
         if header.magic != SHARED_MAGIC
@@ -120,6 +129,20 @@ impl Mapping {
     /// Returns the first page as it was when the memory was sent: it contains the constants.
     pub(crate) fn at_start(&self) -> &Header {
         &self.at_start
+    }
+
+    /// The memory, for whoever looks at it after the process is closed as well.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        &self.memory
+    }
+
+    /// Tells the recorder whether the collector may sleep behind the pass that begins.
+    pub(crate) fn want_doorbell(&self, is_wanted: bool) {
+        let doorbell = &self.header().doorbell;
+        // Who fills a ring reads it, and would wait for the line if it was written each time.
+        if doorbell.is_wanted.load(Ordering::Relaxed) != u32::from(is_wanted) {
+            doorbell.is_wanted.store(u32::from(is_wanted), Ordering::SeqCst);
+        }
     }
 
     /// Tells the recorder that the collector is alive, that the next event of each thread needs a stamp, and whether

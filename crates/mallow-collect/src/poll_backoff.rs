@@ -13,11 +13,13 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(crate) struct PollBackoff {
     current: Duration,
+    /// The last pass found so much that none of its threads was to ring.
+    is_storm: bool,
 }
 
 impl Default for PollBackoff {
     fn default() -> PollBackoff {
-        PollBackoff { current: PollBackoff::MIN }
+        PollBackoff { current: PollBackoff::MIN, is_storm: false }
     }
 }
 
@@ -32,6 +34,11 @@ impl PollBackoff {
         self.current > PollBackoff::MIN
     }
 
+    /// Returns whether the next pass may be followed by a sleep, so that a ring that fills has to end it.
+    pub(crate) fn may_sleep(&self) -> bool {
+        !self.is_storm
+    }
+
     /// Returns how long to sleep after a pass that read so many words; `None` if there is too much to do.
     pub(crate) fn after(&mut self, words: u64) -> Option<Duration> {
         /// A sixteenth of a ring.
@@ -39,6 +46,11 @@ impl PollBackoff {
         /// An eighth of a ring.
         const STORM_WORDS: u64 = RING_WORDS as u64 / 8;
         if words >= STORM_WORDS {
+            self.is_storm = true;
+            return None;
+        }
+        if std::mem::take(&mut self.is_storm) {
+            // Nobody would have rung in this pass: one more before there is a sleep.
             self.current = PollBackoff::MIN;
             return None;
         }
@@ -65,7 +77,7 @@ mod tests {
             (0..passes).map(|_| backoff.after(words).map(|pause| pause.as_micros())).collect()
         };
         assert_eq!(sleeps(ring / 8, 2), [None, None]);
-        assert_eq!(sleeps(ring / 8 - 1, 2), [Some(100), Some(100)]);
+        assert_eq!(sleeps(ring / 8 - 1, 3), [None, Some(100), Some(100)], "nobody rings in a storm");
         assert_eq!(sleeps(1, 5), [200, 400, 800, 1000, 1000].map(Some), "a ring is not filled meanwhile");
         assert_eq!(sleeps(0, 3), [2000, 4000, 4000].map(Some));
         assert_eq!(sleeps(1, 1), [Some(1000)]);

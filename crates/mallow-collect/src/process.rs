@@ -9,7 +9,7 @@ use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
 use crate::made_code::{CodeLists, MadeCode};
-use crate::mapping::Mapping;
+use crate::mapping::{Mapping, Memory};
 use crate::marks::{self, Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
 use crate::module_map::ModuleMap;
 use crate::modules::Modules;
@@ -31,6 +31,7 @@ use mallow_trace::{EVENTS_PER_CHUNK, MappedModule, ProcessEnd, ProcessStart};
 use mallow_wire::shared::{Header, PYTHON_OBJECTS_COUNTED};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// A process whose events are read.
@@ -253,6 +254,16 @@ impl TracedProcess {
     /// Takes the notes of programs that it starts.
     pub(crate) fn take_starts(&mut self, starts: &mut Starts) {
         starts.take(&self.mapping, &mut self.starts_seen);
+    }
+
+    /// Its shared memory, for its doorbell.
+    pub(crate) fn memory(&self) -> &Arc<Memory> {
+        self.mapping.memory()
+    }
+
+    /// Says whether the pass that begins may be followed by a pause which a ring that fills has to end.
+    pub(crate) fn want_doorbell(&self, is_wanted: bool) {
+        self.mapping.want_doorbell(is_wanted);
     }
 
     /// Drains the rings up to a time stamp; returns the number of words read.

@@ -327,6 +327,8 @@ pub struct Header {
     pub scripts: Scripts,
     /// Under [`FEATURE_HELPER_THREAD`].
     pub helper_thread: HelperThread,
+    /// Wakes the collector.
+    pub doorbell: Doorbell,
     /// Which events need time stamps.
     pub order: Order,
     /// Under [`MODE_STAT`].
@@ -334,6 +336,16 @@ pub struct Header {
 }
 
 const _: () = assert!(size_of::<Header>() <= PAGE_BYTES);
+
+/// What a thread rings when its ring is half full and the collector sleeps between its passes.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Doorbell {
+    /// Not 0 while it does. Written by the collector before it reads the rings for the last time.
+    pub is_wanted: AtomicU32,
+    /// Goes up with each ringing; the collector sleeps on it.
+    pub rung: AtomicU32,
+}
 
 /// Orders to the thread in the process that speaks to its allocator, and its answers.
 ///

@@ -27,6 +27,7 @@
 //! | [`cfi`] | interprets the unwind tables for an address |
 //! | [`sandbox`] | detects system calls that sandbox a thread |
 //! | `collector_timeout` | how long the collector may be silent |
+//! | `doorbell` | wakes a collector that sleeps |
 //! | [`ring`] | writes and publishes records |
 //! | [`stamps`] | which records need a time stamp |
 //! | [`nodes`] | the node table: stacks as ids |
@@ -79,6 +80,7 @@ pub mod cfi;
 pub mod channels;
 mod collector_timeout;
 pub mod counted;
+mod doorbell;
 pub mod elf;
 pub mod found;
 pub mod from_scratch;

@@ -19,6 +19,7 @@
 //! collector, which loads `head` with acquire ordering, sees the words below it.
 
 use crate::collector_timeout::CollectorTimeout;
+use crate::doorbell;
 use crate::process;
 use crate::sys;
 #[cfg(not(miri))]
@@ -235,8 +236,14 @@ impl Writer {
             let tail = channel.tail.load(Ordering::Acquire);
             let limit = tail + RING_WORDS as u64;
             if at + need <= limit {
+                // Half of the ring at a time, so that a collector that sleeps is woken while there is still room for what comes meanwhile.
+                let half = tail + RING_WORDS as u64 / 2;
+                let is_half_full = at + need > half;
+                if is_half_full {
+                    doorbell::ring();
+                }
                 // A handler may have seen a later tail: an older limit is safe.
-                self.limit.store(limit, Ordering::Relaxed);
+                self.limit.store(if is_half_full { limit } else { half }, Ordering::Relaxed);
                 return Ok(());
             }
             if spins < 200 {
@@ -245,6 +252,7 @@ impl Writer {
                 continue;
             }
             channel.waiting.store(1, Ordering::SeqCst);
+            doorbell::ring();
             sys::futex_wait(&channel.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
             channel.waiting.store(0, Ordering::Relaxed);
             if collector_timeout.is_final(channel.tail.load(Ordering::Relaxed) != tail) {

@@ -1,0 +1,158 @@
+//! Ends a pause of the collector when a ring fills.
+//!
+//! A collector sleeps on descriptors, and a recorder has none: programs close what they do not know. So a recorder rings by a word in the shared memory
+//! (`recorder/mallow-recorder/src/doorbell.rs`), and a thread that sleeps on the words of many processes at once makes a descriptor ready. The kernel can do that from Linux 5.16
+//! on. Before it, and for processes beyond the first [`BELLS_MAX`], a thread whose ring is full waits for the end of the pause, some milliseconds at most.
+
+use crate::mapping::Memory;
+use crate::process::TracedProcess;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::thread::{ClockId, futex};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The collector's end.
+#[derive(Debug)]
+pub(crate) struct Doorbells {
+    listener: Arc<Listener>,
+    /// The processes that are listened to, by their indices.
+    listed: Vec<u32>,
+}
+
+/// What both ends share.
+#[derive(Debug)]
+struct Listener {
+    /// Ready when somebody has rung.
+    ready: OwnedFd,
+    bells: Mutex<Vec<Arc<Bell>>>,
+    /// Goes up when there are other bells. The thread sleeps on it too.
+    changed: AtomicU32,
+    has_ended: AtomicBool,
+}
+
+/// A process's bell.
+#[derive(Debug)]
+struct Bell {
+    process: u32,
+    memory: Arc<Memory>,
+    /// What [`mallow_wire::shared::Doorbell::rung`] was when it was heard.
+    heard: AtomicU32,
+}
+
+/// The kernel waits for 128 words at once; one of them is ours.
+const BELLS_MAX: usize = 127;
+/// Who rings all the time is heard so often at most.
+const REST: Duration = Duration::from_micros(100);
+const STACK_BYTES: usize = 64 << 10;
+
+impl Doorbells {
+    /// Starts the thread; none where it cannot wait for many words.
+    pub(crate) fn start() -> Option<Doorbells> {
+        // Without a word to wait for, the kernel says whether it knows the call.
+        if !matches!(wait(&[]), Err(Errno::INVAL)) {
+            return None;
+        }
+        let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
+        let listener = Arc::new(Listener {
+            ready,
+            bells: Mutex::default(),
+            changed: AtomicU32::new(0),
+            has_ended: AtomicBool::new(false),
+        });
+        let thread = std::thread::Builder::new().name("mallow-bells".into()).stack_size(STACK_BYTES);
+        let listening = Arc::clone(&listener);
+        thread.spawn(move || listening.run()).ok()?;
+        Some(Doorbells { listener, listed: Vec::new() })
+    }
+
+    /// Listens to these processes.
+    pub(crate) fn listen_to(&mut self, processes: &[TracedProcess]) {
+        let now = || processes.iter().take(BELLS_MAX);
+        if now().map(|process| process.index).eq(self.listed.iter().copied()) {
+            return;
+        }
+        self.listed = now().map(|process| process.index).collect();
+        let mut bells = self.listener.bells.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = std::mem::take(&mut *bells);
+        let of = |process: &TracedProcess| {
+            let known = before.iter().find(|bell| bell.process == process.index).map(Arc::clone);
+            known.unwrap_or_else(|| Arc::new(Bell::of(process.index, process.memory())))
+        };
+        *bells = now().map(of).collect();
+        drop(bells);
+        self.listener.has_changed();
+    }
+
+    /// What is ready when somebody has rung.
+    pub(crate) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.listener.ready.as_fd()
+    }
+
+    /// Returns whether somebody has rung since the last time.
+    pub(crate) fn has_rung(&self) -> bool {
+        rustix::io::read(&self.listener.ready, &mut [0; 8]).is_ok()
+    }
+}
+
+impl Drop for Doorbells {
+    fn drop(&mut self) {
+        self.listener.has_ended.store(true, Ordering::SeqCst);
+        self.listener.has_changed();
+    }
+}
+
+impl Listener {
+    fn has_changed(&self) {
+        self.changed.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(&self.changed, futex::Flags::empty(), 1);
+    }
+
+    fn run(&self) {
+        while !self.has_ended.load(Ordering::SeqCst) {
+            // Read before the list: what changes behind it ends the wait at once.
+            let mut words = vec![(&self.changed, self.changed.load(Ordering::SeqCst))];
+            let bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            let rung: Vec<bool> = bells.iter().map(|bell| bell.is_new(&mut words)).collect();
+            if rung.contains(&true) {
+                let _ = rustix::io::write(&self.ready, &1u64.to_ne_bytes());
+                std::thread::sleep(REST);
+                continue;
+            }
+            match wait(&words) {
+                Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+impl Bell {
+    fn of(process: u32, memory: &Arc<Memory>) -> Bell {
+        let heard = AtomicU32::new(memory.doorbell().rung.load(Ordering::SeqCst));
+        Bell { process, memory: Arc::clone(memory), heard }
+    }
+
+    /// Returns whether it was rung since it was heard; adds its word.
+    fn is_new<'a>(&'a self, words: &mut Vec<(&'a AtomicU32, u32)>) -> bool {
+        let word = &self.memory.doorbell().rung;
+        let rung = word.load(Ordering::SeqCst);
+        words.push((word, rung));
+        self.heard.swap(rung, Ordering::Relaxed) != rung
+    }
+}
+
+/// Sleeps until one of the words is woken, or is not what it was.
+fn wait(words: &[(&AtomicU32, u32)]) -> Result<(), Errno> {
+    let wait = |(word, value): &(&AtomicU32, u32)| {
+        let mut wait = futex::Wait::new();
+        wait.val = u64::from(*value);
+        wait.uaddr = futex::WaitPtr::new(word.as_ptr().cast());
+        wait.flags = futex::WaitFlags::SIZE_U32;
+        wait
+    };
+    let waits: Vec<futex::Wait> = words.iter().map(wait).collect();
+    futex::waitv(&waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic).map(|_| ())
+}

@@ -17,6 +17,7 @@ mod debuginfod;
 mod delayed;
 mod diff;
 mod door;
+mod doorbell;
 mod flame_browser;
 mod gate;
 mod gate_blame;

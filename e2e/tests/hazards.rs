@@ -42,6 +42,7 @@ hazard!(posix_spawn_child);
 hazard!(realloc_chain);
 hazard!(requests);
 hazard!(sandboxed);
+hazard!(sandboxed_ring);
 hazard!(segment_hole);
 hazard!(segv_burst);
 hazard!(setuid_note);

@@ -172,7 +172,7 @@ impl<S: Sink + Send> Collector<S> {
                 let is_in_vain = is_woken && ended.is_empty();
                 let is_rung_in_vain = std::mem::take(&mut was_rung);
                 if let Some(doorbells) = &mut self.doorbells {
-                    doorbells.listen_to(&self.processes);
+                    doorbells.listen_to(self.processes.iter().map(|it| (it.index, it.memory())));
                 }
                 let mut watched = if is_in_vain { Vec::new() } else { self.watched(target) };
                 let others = watched.len();

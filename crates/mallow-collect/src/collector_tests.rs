@@ -57,10 +57,11 @@ struct Sleeper<'a> {
 
 impl Observer for Sleeper<'_> {
     fn pause(&mut self, _longest: Duration, watched: &mut [PollFd<'_>]) -> bool {
-        if watched.is_empty() {
+        // One of them is the bell.
+        if watched.len() < 2 {
             self.in_vain.push(self.woken.len());
         }
-        if watched.is_empty() || self.happenings.is_empty() {
+        if watched.len() < 2 || self.happenings.is_empty() {
             return sleep_until_ready(Duration::from_millis(1), watched);
         }
         self.happenings.remove(0)();
@@ -107,5 +108,53 @@ fn who_comes_and_who_ends_ends_a_pause() {
     assert_eq!(sleeper.woken, [true; 3]);
     // Whoever connected and said nothing keeps nobody awake.
     assert_eq!(sleeper.in_vain, [1]);
+    assert_eq!(collector.exited.len(), 1);
+}
+
+/// Notes what each pause watches, which rings end, and kills the command in the end.
+struct Rung<'a> {
+    ring: &'a dyn Fn(),
+    end: &'a dyn Fn(),
+    /// Whether a ring of the process could end it, and did.
+    pauses: Vec<(bool, bool)>,
+}
+
+impl Observer for Rung<'_> {
+    fn pause(&mut self, _longest: Duration, watched: &mut [PollFd<'_>]) -> bool {
+        let is_heard = watched.len() == 3;
+        match self.pauses.len() {
+            0..6 if is_heard => (self.ring)(),
+            6 => (self.end)(),
+            _ => {}
+        }
+        let longest = if is_heard { Duration::from_secs(60) } else { Duration::from_millis(1) };
+        let is_ready = sleep_until_ready(longest, watched);
+        self.pauses.push((is_heard, is_ready));
+        is_ready
+    }
+}
+
+#[test]
+fn who_rings_ends_a_pause_and_is_not_heard_in_the_next_if_there_was_little_to_read() {
+    let wanted = Wanted { events: false, threads: false, regions: None, exited: true, own: false };
+    let mut collector = Collector::new(None, Clock::start(), NoSink, wanted);
+    let (child, started) = sleeping();
+    let (_other, recorded) = sleeping();
+    let memory = SharedMemory::new(1);
+    let registration =
+        Registration { memory: memory.handed_over(), peer: Peer::of_pid(recorded), command: "sleep".into() };
+    collector.take_in(registration).unwrap();
+    let mapping = memory.map();
+    let doorbell = &mapping.header().doorbell;
+    let ring = || {
+        assert_eq!(doorbell.is_wanted.load(Ordering::SeqCst), 1, "a thread rings only if that is wanted");
+        doorbell.rung.fetch_add(1, Ordering::SeqCst);
+        let _ = rustix::thread::futex::wake(&doorbell.rung, rustix::thread::futex::Flags::empty(), 1);
+    };
+    let end = || [recorded, started].into_iter().for_each(kill);
+    let mut rung = Rung { ring: &ring, end: &end, pauses: Vec::new() };
+    let mut target = Plain { child, peer: Peer::of_pid(started), ended: false };
+    collector.run(&mut target, &mut rung).unwrap();
+    assert_eq!(rung.pauses[..6], [(true, true), (false, false)].repeat(3)[..]);
     assert_eq!(collector.exited.len(), 1);
 }

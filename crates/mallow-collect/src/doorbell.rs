@@ -5,7 +5,6 @@
 //! on. Before it, and for processes beyond the first [`BELLS_MAX`], a thread whose ring is full waits for the end of the pause, some milliseconds at most.
 
 use crate::mapping::Memory;
-use crate::process::TracedProcess;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -68,20 +67,20 @@ impl Doorbells {
         Some(Doorbells { listener, listed: Vec::new() })
     }
 
-    /// Listens to these processes.
-    pub(crate) fn listen_to(&mut self, processes: &[TracedProcess]) {
-        let now = || processes.iter().take(BELLS_MAX);
-        if now().map(|process| process.index).eq(self.listed.iter().copied()) {
+    /// Listens to these processes: their indices, and their memory.
+    pub(crate) fn listen_to<'a>(&mut self, processes: impl Iterator<Item = (u32, &'a Arc<Memory>)> + Clone) {
+        let processes = processes.take(BELLS_MAX);
+        if processes.clone().map(|(index, _)| index).eq(self.listed.iter().copied()) {
             return;
         }
-        self.listed = now().map(|process| process.index).collect();
+        self.listed = processes.clone().map(|(index, _)| index).collect();
         let mut bells = self.listener.bells.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::take(&mut *bells);
-        let of = |process: &TracedProcess| {
-            let known = before.iter().find(|bell| bell.process == process.index).map(Arc::clone);
-            known.unwrap_or_else(|| Arc::new(Bell::of(process.index, process.memory())))
+        let of = |(index, memory)| {
+            let known = before.iter().find(|bell| bell.process == index).map(Arc::clone);
+            known.unwrap_or_else(|| Arc::new(Bell::of(index, memory)))
         };
-        *bells = now().map(of).collect();
+        *bells = processes.map(of).collect();
         drop(bells);
         self.listener.has_changed();
     }
@@ -155,4 +154,75 @@ fn wait(words: &[(&AtomicU32, u32)]) -> Result<(), Errno> {
     };
     let waits: Vec<futex::Wait> = words.iter().map(wait).collect();
     futex::waitv(&waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::poll_backoff::sleep_until_ready;
+    use crate::shared_memory::SharedMemory;
+    use rustix::event::{PollFd, PollFlags};
+
+    fn ring(memory: &Arc<Memory>) {
+        let word = &memory.doorbell().rung;
+        word.fetch_add(1, Ordering::SeqCst);
+        let _ = futex::wake(word, futex::Flags::empty(), 1);
+    }
+
+    fn is_heard(doorbells: &Doorbells, longest: Duration) -> bool {
+        let descriptor = doorbells.descriptor();
+        sleep_until_ready(longest, &mut [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)])
+            && doorbells.has_rung()
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+    const SHORT: Duration = Duration::from_millis(30);
+
+    #[test]
+    fn whoever_is_listened_to_is_heard_and_nobody_else() {
+        let memories = [(); 3].map(|()| SharedMemory::new(1).map().memory().clone());
+        let mut doorbells = Doorbells::start().unwrap();
+        for listed in [&[0, 1, 2][..], &[1, 2], &[2, 0]] {
+            doorbells.listen_to(listed.iter().map(|index| (*index as u32, &memories[*index])));
+            for (index, memory) in memories.iter().enumerate() {
+                ring(memory);
+                let is_listed = listed.contains(&index);
+                assert_eq!(
+                    is_heard(&doorbells, if is_listed { LONG } else { SHORT }),
+                    is_listed,
+                    "{index} {listed:?}"
+                );
+                assert!(!doorbells.has_rung(), "once");
+            }
+        }
+        // One rings while the thread is busy with another's.
+        ring(&memories[2]);
+        assert!(is_heard(&doorbells, LONG));
+        ring(&memories[0]);
+        assert!(is_heard(&doorbells, LONG));
+    }
+
+    #[test]
+    fn more_processes_than_the_kernel_waits_for_are_listened_to_as_far_as_it_goes() {
+        let memory = SharedMemory::new(1).map().memory().clone();
+        let last = SharedMemory::new(1).map().memory().clone();
+        let mut doorbells = Doorbells::start().unwrap();
+        let all = (0..BELLS_MAX as u32).map(|index| (index, &memory)).chain([(1000, &last)]);
+        doorbells.listen_to(all);
+        ring(&last);
+        assert!(!is_heard(&doorbells, SHORT));
+        doorbells.listen_to((1..BELLS_MAX as u32).map(|index| (index, &memory)).chain([(1000, &last)]));
+        ring(&last);
+        assert!(is_heard(&doorbells, LONG));
+    }
+
+    #[test]
+    fn the_thread_ends_with_it() {
+        let doorbells = Doorbells::start().unwrap();
+        let listener = Arc::downgrade(&doorbells.listener);
+        drop(doorbells);
+        while listener.upgrade().is_some() {
+            std::thread::yield_now();
+        }
+    }
 }

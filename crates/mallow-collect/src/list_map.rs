@@ -3,7 +3,7 @@
 //! In a hash table of a hundred thousand stacks each look-up misses the processor's cache twice, and a program whose ring is full waits for it. A
 //! stack that is new is looked for at frames that have just become known, so that lists in the order in which they were made are in the cache.
 
-use crate::stacks::NODES_MAX;
+use mallow_wire::shared::NODE_COUNT;
 use rustc_hash::FxHashMap;
 
 /// Values by two numbers.
@@ -25,7 +25,7 @@ struct Entry<V> {
 }
 
 /// First numbers from this one on have no list: they are the root's, or a damaged program's.
-const FIRST_MAX: u32 = NODES_MAX as u32;
+const FIRST_MAX: u32 = NODE_COUNT as u32;
 
 /// Entries of a list. A frame that calls many others is rare, and so are stacks that go on from it.
 const LIST_MAX: usize = 8;

@@ -3,7 +3,7 @@
 //! Short sleeps cost wake-ups but are still cheaper overall: with passes only when an eighth of a ring was expected, a
 //! server with twenty events a request kept 0.62 of its rate instead of 0.85 (`cargo xtask soak-record --runs 0 --only rust/clean`).
 //! After a pass that found much there is none: a storm fills a ring in less time than a sleep takes beside other load, and then its
-//! thread waits. Whoever comes or ends wakes it: what it would have slept on is waited for by a shell.
+//! thread waits. Whoever comes or ends wakes it: what it would have slept on is waited for by a shell. So does a ring that fills (`doorbell.rs`), where the kernel can.
 
 use mallow_wire::shared::RING_WORDS;
 use rustix::event::{PollFd, Timespec, poll};

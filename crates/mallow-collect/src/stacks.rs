@@ -56,7 +56,7 @@ pub(crate) struct Pairs {
 
 const DEEPER: &str = "a stack of it is deeper than a recorder goes";
 /// Nodes of a process: those that a recorder has room for, and some more where stacks are woven.
-pub(crate) const NODES_MAX: usize = NODE_COUNT + (2 << 20);
+const NODES_MAX: usize = NODE_COUNT + (2 << 20);
 /// The size of an address when it is resolved.
 const NAMED_BYTES: usize = 400;
 

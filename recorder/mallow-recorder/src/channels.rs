@@ -5,6 +5,7 @@
 
 use crate::bootstrap;
 use crate::bounds::at;
+use crate::collector_timeout;
 use crate::memo::Memo;
 use crate::process;
 use crate::sys;
@@ -130,7 +131,7 @@ fn claim(header: &Header, channels: &[Channel]) -> Option<usize> {
         }
         waits += 1;
         header.channels_wanted.fetch_add(1, Ordering::SeqCst);
-        sys::futex_wait(&header.heartbeat, header.heartbeat.load(Ordering::Relaxed), WAIT_MS);
+        collector_timeout::wait(&header.heartbeat, header.heartbeat.load(Ordering::Relaxed), WAIT_MS);
         header.channels_wanted.fetch_sub(1, Ordering::SeqCst);
     }
 }

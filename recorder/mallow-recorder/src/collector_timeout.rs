@@ -1,7 +1,8 @@
 //! How long a thread waits for the collector before it considers it dead.
 
 use crate::process;
-use core::sync::atomic::Ordering;
+use crate::sys;
+use core::sync::atomic::{AtomicU32, Ordering};
 use mallow_wire::shared::HEARTBEAT_LEFT;
 
 /// For how long one wait has seen no sign of life.
@@ -29,5 +30,21 @@ impl CollectorTimeout {
         self.silent_ms = if is_silent { self.silent_ms + CollectorTimeout::WAIT_MS } else { 0 };
         self.heartbeat = heartbeat;
         heartbeat == HEARTBEAT_LEFT || self.silent_ms >= CollectorTimeout::MAX_MS
+    }
+}
+
+/// Sleeps until a word that the collector changes is not `value` any more, but no longer than `longest_ms`. A filter of system calls may kill who sleeps:
+/// behind one the word is looked at all the time instead, about as long.
+pub(crate) fn wait(word: &AtomicU32, value: u32, longest_ms: u64) {
+    /// A processor pauses 50 to 150 cycles between two of them.
+    const LOOKS_PER_MS: u64 = 30_000;
+    if !process::is_filtered() {
+        return sys::futex_wait(word, value, longest_ms);
+    }
+    for _ in 0..longest_ms * LOOKS_PER_MS {
+        if word.load(Ordering::Acquire) != value {
+            return;
+        }
+        core::hint::spin_loop();
     }
 }

@@ -4,8 +4,7 @@
 //! Its name precedes it in records of fifteen bytes. The reply is a number in the thread's channel that the
 //! collector increments; the thread does not wait for a collector that has ended.
 
-use crate::collector_timeout::CollectorTimeout;
-use crate::sys;
+use crate::collector_timeout::{self, CollectorTimeout};
 use crate::thread::{self, Guard, Recording};
 use core::sync::atomic::Ordering;
 use mallow_wire::event::{
@@ -86,7 +85,7 @@ unsafe fn wait_for_answer(guard: &Guard) {
         if answered == asked {
             return;
         }
-        sys::futex_wait(&channel.marks_answered, answered, CollectorTimeout::WAIT_MS);
+        collector_timeout::wait(&channel.marks_answered, answered, CollectorTimeout::WAIT_MS);
         if collector_timeout.is_final(false) {
             thread::stop();
             return;

@@ -18,10 +18,9 @@
 //! No instruction here has a `lock` prefix: only this thread writes these words. x86 keeps stores in order, so the
 //! collector, which loads `head` with acquire ordering, sees the words below it.
 
-use crate::collector_timeout::CollectorTimeout;
+use crate::collector_timeout::{self, CollectorTimeout};
 use crate::doorbell;
 use crate::process;
-use crate::sys;
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -253,7 +252,7 @@ impl Writer {
             }
             channel.waiting.store(1, Ordering::SeqCst);
             doorbell::ring();
-            sys::futex_wait(&channel.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
+            collector_timeout::wait(&channel.tail_futex, tail_futex, CollectorTimeout::WAIT_MS);
             channel.waiting.store(0, Ordering::Relaxed);
             if collector_timeout.is_final(channel.tail.load(Ordering::Relaxed) != tail) {
                 if process::header().heartbeat.load(Ordering::Relaxed) == HEARTBEAT_LEFT {

@@ -27,7 +27,7 @@ const IS_LONG: u16 = 0xff;
 const LONG_BYTES: usize = IS_LONG as usize - 1;
 const SIZE_WORDS: usize = size_of::<u64>() / size_of::<u16>();
 /// Wherever such a block begins, as many granules lie within it behind its first.
-const _: () = assert!(LONG_BYTES >> GRANULE_BITS_OF_GLIBC >= SIZE_WORDS + 1);
+const _: () = assert!(LONG_BYTES >> GRANULE_BITS_OF_GLIBC > SIZE_WORDS);
 
 /// The allocator of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

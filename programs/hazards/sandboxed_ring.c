@@ -2,7 +2,7 @@
  * The filter lists what glibc's allocator and an end need, and not futex.
  *
  * fill, twice: 50,000 blocks of 24 bytes, held, and freed again. A ring has room for 32,768 allocations.
- *   fill  100,000 allocations, 2,400,000 bytes, temporary 0; the peak is 50,000 blocks */
+ *   fill  100,000 allocations, 2,400,000 bytes, temporary 2, the last block of each time; the peak is 50,000 blocks */
 #define _GNU_SOURCE
 #include "hazard.h"
 #include <linux/audit.h>

@@ -60,6 +60,7 @@ pub(super) fn of(rows: &[Row], large: Option<&Large>, parts: Option<&Parts>) -> 
     let worst = |value: fn(&Row) -> f64| greatest(rows.iter().map(|row| (value(row), row.name.clone())));
     let speed = of_large(|it| it.events as f64 / 1e6 / it.collector_cpu_s.max(0.01));
     bars.extend([
+        at_most("collector: CPU per event of a script", 20.0, "ns", collector_of_python(rows)),
         at_least("collector: calls per second of its CPU", 20.0, "M/s", speed),
         at_least("collector: the same, slowest long program", 20.0, "M/s", slowest_collector(rows)),
         at_most("trace: bytes per call, worst program", 4.0, "B", worst(Row::trace_bytes_per_call)),
@@ -142,6 +143,12 @@ fn slowest_collector(rows: &[Row]) -> Measured {
     speeds.min_by(|one, other| one.0.total_cmp(&other.0))
 }
 
+/// What the collector's process takes for an event of Python, its start and the symbols included.
+fn collector_of_python(rows: &[Row]) -> Measured {
+    let row = rows.iter().find(|row| row.name == "python3" && row.events >= LONG_CALLS)?;
+    Some((row.collector_cpu_s * 1e9 / row.events as f64, row.name.clone()))
+}
+
 fn above_threads_mb(row: &Row) -> f64 {
     row.target_added_bytes() as f64 / 1e6 - row.record_peaks.threads as f64
 }
@@ -222,5 +229,9 @@ mod tests {
         let rows = [row(100, 1.0), row(4_000_000, 0.5), row(6_000_000, 3.0)];
         assert_eq!(slowest_collector(&rows).unwrap().0, 2.0);
         assert_eq!(slowest_collector(&rows[..1]), None);
+        assert_eq!(collector_of_python(&rows), None, "none of them is Python");
+        let python = |row: &Row| Row { name: "python3".to_owned(), ..row.clone() };
+        assert_eq!(collector_of_python(&rows.each_ref().map(python)).unwrap().0, 125.0);
+        assert_eq!(collector_of_python(&[python(&rows[0])]), None, "too short");
     }
 }

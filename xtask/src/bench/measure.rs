@@ -48,6 +48,9 @@ pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> 
     let mut command = tools.command(program, tool);
     command.args(port.map(redis::options).unwrap_or_default());
     let complaints = tools.scratch.join("stderr");
+    if tool == Tool::RecordCold {
+        tools.forget_symbols();
+    }
     let started = Instant::now();
     let mut child = start(&mut command, program.input.as_deref(), &complaints)?;
     let watch = (round == MEMORY_ROUND).then(|| memory::watch(child.id(), &program.executable));

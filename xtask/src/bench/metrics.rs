@@ -31,6 +31,7 @@ pub(super) struct Row {
     pub(super) bare_wall_s: f64,
     pub(super) bare_whole_s: f64,
     pub(super) record: Added,
+    pub(super) record_cold: Added,
     pub(super) heaptrack: Added,
     pub(super) stat: Added,
     pub(super) forward: Added,
@@ -62,6 +63,7 @@ impl Row {
             bare_wall_s: timed(Tool::Bare, |sample| sample.wall_s),
             bare_whole_s: timed(Tool::Bare, |sample| sample.whole_s),
             record: added(&mine, Tool::Record),
+            record_cold: added(&mine, Tool::RecordCold),
             heaptrack: added(&mine, Tool::Heaptrack),
             stat: added(&mine, Tool::Stat),
             forward: added(&mine, Tool::Forward),
@@ -77,9 +79,18 @@ impl Row {
 
     /// Added wall time of `record` over that of heaptrack; none where heaptrack's is lost in noise.
     pub(super) fn wall_ratio(&self) -> Option<f64> {
+        self.wall_ratio_of(self.record)
+    }
+
+    /// The same without what earlier recordings kept about symbols.
+    pub(super) fn cold_wall_ratio(&self) -> Option<f64> {
+        self.wall_ratio_of(self.record_cold)
+    }
+
+    fn wall_ratio_of(&self, record: Added) -> Option<f64> {
         let heaptrack = self.heaptrack.wall_s;
         (heaptrack > WALL_FLOOR_S.max(NOISE_SHARE * self.bare_wall_s))
-            .then(|| self.record.wall_s.max(WALL_FLOOR_S) / heaptrack)
+            .then(|| record.wall_s.max(WALL_FLOOR_S) / heaptrack)
     }
 
     /// The same of CPU time.
@@ -164,7 +175,7 @@ pub(super) mod tests {
     pub(in crate::bench) fn drifting_samples() -> Vec<Sample> {
         let mut samples = Vec::new();
         for (round, bare) in [(0, 99.0), (1, 1.0), (2, 2.0), (3, 5.0)] {
-            let walls = [bare, bare + 0.25, bare + 2.0, bare + 0.125, bare + 0.0625];
+            let walls = [bare, bare + 0.25, bare + 0.5, bare + 2.0, bare + 0.125, bare + 0.0625];
             samples.extend(Tool::ALL.iter().zip(walls).map(|(tool, wall_s)| sample(*tool, round, wall_s)));
         }
         samples
@@ -180,6 +191,7 @@ pub(super) mod tests {
         assert_eq!(row.bare_wall_s, 2.0);
         assert_eq!((row.record.wall_s, row.heaptrack.wall_s, row.stat.wall_s), (0.25, 2.0, 0.125));
         assert_eq!((row.record.cpu_s, row.wall_ratio()), (0.5, Some(0.125)));
+        assert_eq!(row.cold_wall_ratio(), Some(0.25));
         assert_eq!((row.percent(row.stat), row.percent(row.forward)), (6.25, 3.125));
         assert_eq!(row.per_call_ns(row.stat.wall_s), 125_000.0);
         assert_eq!((row.events, row.trace_bytes_per_call()), (1000, 2.0));

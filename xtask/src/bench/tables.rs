@@ -70,12 +70,14 @@ fn wall(rows: &[Row]) -> String {
     let mut text = String::from("\n## Added wall time\n\n");
     text.push_str(&table(&heads, cells.collect()));
     let ratios: Vec<f64> = rows.iter().filter_map(Row::wall_ratio).collect();
+    let cold: Vec<f64> = rows.iter().filter_map(Row::cold_wall_ratio).collect();
     let worst = ratios.iter().copied().reduce(f64::max);
     text.push_str(&format!(
-        "\nratio: mallow record / heaptrack; geometric mean {}, worst {}.\n\
+        "\nratio: mallow record / heaptrack; geometric mean {}, worst {}; without kept symbols {}.\n\
          stat ns: per call. floor: a preloaded library that only passes each call on to the C library.\n",
         ratio(geometric_mean(&ratios)),
-        ratio(worst)
+        ratio(worst),
+        ratio(geometric_mean(&cold))
     ));
     for row in rows.iter().filter(|row| row.is_server) {
         text.push_str(&format!(
@@ -228,7 +230,7 @@ mod tests {
 | ---------- | ----: | -----: | --------: | -----------: | ----: | ------: | -------: | ------: |
 | storm-10x1 | 1,000 |  2.000 |     0.250 |        2.000 | 0.125 |     6.2 | 125000.0 |     3.1 |
 
-ratio: mallow record / heaptrack; geometric mean 0.125, worst 0.125.
+ratio: mallow record / heaptrack; geometric mean 0.125, worst 0.125; without kept symbols 0.250.
 stat ns: per call. floor: a preloaded library that only passes each call on to the C library.
 "
         );

@@ -12,6 +12,8 @@ use std::process::Command;
 pub(super) enum Tool {
     Bare,
     Record,
+    /// The same without what earlier recordings kept about symbols.
+    RecordCold,
     Heaptrack,
     Stat,
     /// A preloaded library that passes each call on and does nothing else: what no tool that is preloaded can do without.
@@ -20,12 +22,14 @@ pub(super) enum Tool {
 
 impl Tool {
     /// The order within a round: who is compared stands side by side.
-    pub(super) const ALL: [Tool; 5] = [Tool::Bare, Tool::Record, Tool::Heaptrack, Tool::Stat, Tool::Forward];
+    pub(super) const ALL: [Tool; 6] =
+        [Tool::Bare, Tool::Record, Tool::RecordCold, Tool::Heaptrack, Tool::Stat, Tool::Forward];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Tool::Bare => "bare",
             Tool::Record => "mallow record",
+            Tool::RecordCold => "record cold",
             Tool::Heaptrack => "heaptrack",
             Tool::Stat => "mallow stat",
             Tool::Forward => "forward",
@@ -59,6 +63,11 @@ impl Tools {
         let mut command = match tool {
             Tool::Bare | Tool::Forward => Command::new(&program.executable),
             Tool::Record => self.mallow_command("record", &self.trace()),
+            Tool::RecordCold => {
+                let mut command = self.mallow_command("record", &self.scratch.join("cold.mallow"));
+                command.env("XDG_CACHE_HOME", self.cold_cache());
+                command
+            }
             Tool::Stat => self.mallow_command("stat", &self.scratch.join("stat.json")),
             Tool::Heaptrack => {
                 let mut command = Command::new("heaptrack");
@@ -74,7 +83,7 @@ impl Tools {
             Tool::Forward => {
                 command.env("LD_PRELOAD", &self.forward);
             }
-            Tool::Record | Tool::Heaptrack | Tool::Stat => {
+            Tool::Record | Tool::RecordCold | Tool::Heaptrack | Tool::Stat => {
                 command.arg(&program.executable);
             }
         }
@@ -89,6 +98,16 @@ impl Tools {
         command
     }
 
+    /// Removes what [`Tool::RecordCold`] kept about symbols.
+    pub(super) fn forget_symbols(&self) {
+        // What is not there need not be removed.
+        let _ = std::fs::remove_dir_all(self.cold_cache());
+    }
+
+    fn cold_cache(&self) -> PathBuf {
+        self.scratch.join("cold")
+    }
+
     /// Where `mallow record` writes.
     pub(super) fn trace(&self) -> PathBuf {
         self.scratch.join("trace.mallow")
@@ -98,7 +117,7 @@ impl Tools {
     pub(super) fn trace_bytes(&self, tool: Tool) -> Result<u64, String> {
         let bytes = |path: &Path| path.metadata().map(|metadata| metadata.len());
         match tool {
-            Tool::Bare | Tool::Stat | Tool::Forward => Ok(0),
+            Tool::Bare | Tool::RecordCold | Tool::Stat | Tool::Forward => Ok(0),
             Tool::Record => bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}.")),
             // The ending tells which compressor it found.
             Tool::Heaptrack => ["heaptrack.zst", "heaptrack.gz"]
@@ -159,6 +178,10 @@ mod tests {
         let typed = |tool| run::as_typed(&tools.command(&program, tool));
         assert_eq!(typed(Tool::Bare), "A=b /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Record), "A=b /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5");
+        assert_eq!(
+            typed(Tool::RecordCold),
+            "A=b XDG_CACHE_HOME=/s/cold /m record --force -o /s/cold.mallow -- /bin/storm 1 1 5"
+        );
         assert_eq!(typed(Tool::Stat), "A=b /m stat --force -o /s/stat.json -- /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Forward), "A=b LD_PRELOAD=/s/forward.so /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Heaptrack), "A=b heaptrack --record-only -o /s/heaptrack /bin/storm 1 1 5");

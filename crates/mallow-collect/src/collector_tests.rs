@@ -82,6 +82,16 @@ fn sleeping() -> (Child, u32) {
     (child, pid)
 }
 
+/// A process that is recorded, and does nothing.
+fn take_in_sleeping(collector: &mut Collector<NoSink>) -> (Child, u32, SharedMemory) {
+    let (child, pid) = sleeping();
+    let memory = SharedMemory::new(1);
+    let registration =
+        Registration { memory: memory.handed_over(), peer: Peer::of_pid(pid), command: "sleep".into() };
+    collector.take_in(registration).unwrap();
+    (child, pid, memory)
+}
+
 fn kill(pid: u32) {
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -95,11 +105,7 @@ fn who_comes_and_who_ends_ends_a_pause() {
     let path = session.variable().rsplit(':').next().unwrap().to_owned();
     let mut collector = Collector::new(Some(session), Clock::start(), NoSink, wanted);
     let (child, started) = sleeping();
-    let (_other, recorded) = sleeping();
-    let memory = SharedMemory::new(1);
-    let registration =
-        Registration { memory: memory.handed_over(), peer: Peer::of_pid(recorded), command: "sleep".into() };
-    collector.take_in(registration).unwrap();
+    let (_other, recorded, _memory) = take_in_sleeping(&mut collector);
     let happenings: Vec<Box<dyn FnMut()>> =
         vec![Box::new(|| connect_to(&path)), Box::new(|| kill(recorded)), Box::new(|| kill(started))];
     let mut sleeper = Sleeper { happenings, woken: Vec::new(), in_vain: Vec::new() };
@@ -139,11 +145,7 @@ fn who_rings_ends_a_pause_and_is_not_heard_in_the_next_if_there_was_little_to_re
     let wanted = Wanted { events: false, threads: false, regions: None, exited: true, own: false };
     let mut collector = Collector::new(None, Clock::start(), NoSink, wanted);
     let (child, started) = sleeping();
-    let (_other, recorded) = sleeping();
-    let memory = SharedMemory::new(1);
-    let registration =
-        Registration { memory: memory.handed_over(), peer: Peer::of_pid(recorded), command: "sleep".into() };
-    collector.take_in(registration).unwrap();
+    let (_other, recorded, memory) = take_in_sleeping(&mut collector);
     let mapping = memory.map();
     let doorbell = &mapping.header().doorbell;
     let ring = || {

@@ -77,6 +77,13 @@ const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the collector checks for ended processes at least.
 const ENDS_INTERVAL: Duration = Duration::from_millis(5);
 
+/// Who ended a pause.
+#[derive(Clone, Copy, Debug, Default)]
+struct Woken {
+    by_others: bool,
+    by_a_ring: bool,
+}
+
 /// How many processes can end a pause. Others are seen after it.
 const WATCHED_MAX: usize = 32;
 
@@ -126,9 +133,9 @@ impl<S: Sink + Send> Collector<S> {
     ) -> Result<bool, CollectError> {
         let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
         let mut backoff = PollBackoff::default();
-        let (mut has_accepted, mut was_woken, mut was_rung) = (false, false, false);
+        let (mut has_accepted, mut ended_by) = (false, Woken::default());
         loop {
-            let is_woken = std::mem::take(&mut was_woken);
+            let woken = std::mem::take(&mut ended_by);
             let interrupted = target.is_interrupted();
             if target.is_overdue() {
                 self.end_all(observer)?;
@@ -136,7 +143,11 @@ impl<S: Sink + Send> Collector<S> {
             // Ended processes are checked first: what a process did before it ended is then seen by the pass below.
             // Where processes start, others end, and hold memory of ours.
             let mut ended = Vec::new();
-            if has_accepted || is_woken || backoff.is_idle() || ends_looked_at.elapsed() > ENDS_INTERVAL {
+            if has_accepted
+                || woken.by_others
+                || backoff.is_idle()
+                || ends_looked_at.elapsed() > ENDS_INTERVAL
+            {
                 ends_looked_at = Instant::now();
                 target.has_ended();
                 ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
@@ -168,21 +179,33 @@ impl<S: Sink + Send> Collector<S> {
             }
             // More may have registered meanwhile.
             if !has_accepted && let Some(pause) = backoff.after(words) {
-                // Who was ready and did nothing would keep us awake.
-                let is_in_vain = is_woken && ended.is_empty();
-                let is_rung_in_vain = std::mem::take(&mut was_rung);
-                if let Some(doorbells) = &mut self.doorbells {
-                    doorbells.listen_to(self.processes.iter().map(|it| (it.index, it.memory())));
-                }
-                let mut watched = if is_in_vain { Vec::new() } else { self.watched(target) };
-                let others = watched.len();
-                let bells = self.doorbells.as_ref().filter(|_| !is_rung_in_vain).map(Doorbells::descriptor);
-                watched.extend(bells.as_ref().map(|bells| PollFd::from_borrowed_fd(*bells, PollFlags::IN)));
-                if observer.pause(pause, &mut watched) {
-                    was_woken = watched[..others].iter().any(|it| !it.revents().is_empty());
-                    was_rung = self.doorbells.as_ref().is_some_and(Doorbells::has_rung);
-                }
+                let in_vain = Woken { by_others: woken.by_others && ended.is_empty(), ..woken };
+                ended_by = self.pause(pause, in_vain, target, observer);
             }
+        }
+    }
+
+    /// Sleeps for so long, or until somebody comes, ends or rings. Who ended the last pause in vain would keep us awake, and is not waited for.
+    fn pause(
+        &mut self,
+        longest: Duration,
+        in_vain: Woken,
+        target: &dyn Target,
+        observer: &mut dyn Observer,
+    ) -> Woken {
+        if let Some(doorbells) = &mut self.doorbells {
+            doorbells.listen_to(self.processes.iter().map(|it| (it.index, it.memory())));
+        }
+        let mut watched = if in_vain.by_others { Vec::new() } else { self.watched(target) };
+        let others = watched.len();
+        let bells = self.doorbells.as_ref().filter(|_| !in_vain.by_a_ring).map(Doorbells::descriptor);
+        watched.extend(bells.as_ref().map(|bells| PollFd::from_borrowed_fd(*bells, PollFlags::IN)));
+        if !observer.pause(longest, &mut watched) {
+            return Woken::default();
+        }
+        Woken {
+            by_others: watched[..others].iter().any(|it| !it.revents().is_empty()),
+            by_a_ring: self.doorbells.as_ref().is_some_and(Doorbells::has_rung),
         }
     }
 

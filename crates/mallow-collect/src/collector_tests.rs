@@ -5,6 +5,8 @@ use crate::command_lines::CommandLines;
 use crate::peer::Peer;
 use crate::shared_memory::SharedMemory;
 use crate::sink::NoSink;
+use mallow_wire::event::{self, Kind};
+use mallow_wire::shared::RING_WORDS;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, Command};
@@ -120,6 +122,7 @@ fn who_comes_and_who_ends_ends_a_pause() {
 /// Notes what each pause watches, which rings end, and kills the command in the end.
 struct Rung<'a> {
     ring: &'a dyn Fn(),
+    ring_with_much: &'a dyn Fn(),
     end: &'a dyn Fn(),
     /// Whether a ring of the process could end it, and did.
     pauses: Vec<(bool, bool)>,
@@ -129,11 +132,13 @@ impl Observer for Rung<'_> {
     fn pause(&mut self, _longest: Duration, watched: &mut [PollFd<'_>]) -> bool {
         let is_heard = watched.len() == 3;
         match self.pauses.len() {
-            0..6 if is_heard => (self.ring)(),
+            0..4 if is_heard => (self.ring)(),
+            4 => (self.ring_with_much)(),
             6 => (self.end)(),
             _ => {}
         }
-        let longest = if is_heard { Duration::from_secs(60) } else { Duration::from_millis(1) };
+        let is_rung = is_heard && self.pauses.len() != 5;
+        let longest = if is_rung { Duration::from_secs(60) } else { Duration::from_millis(1) };
         let is_ready = sleep_until_ready(longest, watched);
         self.pauses.push((is_heard, is_ready));
         is_ready
@@ -154,9 +159,15 @@ fn who_rings_ends_a_pause_and_is_not_heard_in_the_next_if_there_was_little_to_re
         let _ = rustix::thread::futex::wake(&doorbell.rung, rustix::thread::futex::Flags::empty(), 1);
     };
     let end = || [recorded, started].into_iter().for_each(kill);
-    let mut rung = Rung { ring: &ring, end: &end, pauses: Vec::new() };
+    let ring_with_much = || {
+        memory.push(0, &vec![event::word0(Kind::Free, 0x1000, 0); RING_WORDS / 2]);
+        ring();
+    };
+    let mut rung = Rung { ring: &ring, ring_with_much: &ring_with_much, end: &end, pauses: Vec::new() };
     let mut target = Plain { child, peer: Peer::of_pid(started), ended: false };
     collector.run(&mut target, &mut rung).unwrap();
-    assert_eq!(rung.pauses[..6], [(true, true), (false, false)].repeat(3)[..]);
+    let in_vain = [(true, true), (false, false)];
+    assert_eq!(rung.pauses[..4], in_vain.repeat(2)[..]);
+    assert_eq!(rung.pauses[4..6], [(true, true), (true, false)], "there was much to read");
     assert_eq!(collector.exited.len(), 1);
 }

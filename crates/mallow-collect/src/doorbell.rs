@@ -130,13 +130,13 @@ impl Listener {
 
 impl Bell {
     fn of(process: u32, memory: &Arc<Memory>) -> Bell {
-        let heard = AtomicU32::new(memory.doorbell().rung.load(Ordering::SeqCst));
+        let heard = AtomicU32::new(memory.header().doorbell.rung.load(Ordering::SeqCst));
         Bell { process, memory: Arc::clone(memory), heard }
     }
 
     /// Returns whether it was rung since it was heard; adds its word.
     fn is_new<'a>(&'a self, words: &mut Vec<(&'a AtomicU32, u32)>) -> bool {
-        let word = &self.memory.doorbell().rung;
+        let word = &self.memory.header().doorbell.rung;
         let rung = word.load(Ordering::SeqCst);
         words.push((word, rung));
         self.heard.swap(rung, Ordering::Relaxed) != rung
@@ -164,7 +164,7 @@ mod tests {
     use rustix::event::{PollFd, PollFlags};
 
     fn ring(memory: &Arc<Memory>) {
-        let word = &memory.doorbell().rung;
+        let word = &memory.header().doorbell.rung;
         word.fetch_add(1, Ordering::SeqCst);
         let _ = futex::wake(word, futex::Flags::empty(), 1);
     }

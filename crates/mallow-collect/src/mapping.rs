@@ -52,10 +52,10 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// What a thread of the process rings.
-    pub(crate) fn doorbell(&self) -> &Doorbell {
-        // SAFETY: the mapping begins with a header, of which this part is two atomics.
-        unsafe { &(*self.base.as_ptr().cast::<Header>()).doorbell }
+    /// The first page, of which only atomics may be read: the program can write it at any time.
+    pub(crate) fn header(&self) -> &Header {
+        // SAFETY: the mapping begins with it.
+        unsafe { &*self.base.as_ptr().cast::<Header>() }
     }
 
     /// Returns a copy of bytes. The program may write them meanwhile: they are copied once, and only the copy is
@@ -120,10 +120,9 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// The first page, of which only atomics may be read: the program can write it at any time.
+    /// As [`Memory::header`].
     pub(crate) fn header(&self) -> &Header {
-        // SAFETY: the mapping begins with it.
-        unsafe { &*self.base().cast::<Header>() }
+        self.memory.header()
     }
 
     /// Returns the first page as it was when the memory was sent: it contains the constants.

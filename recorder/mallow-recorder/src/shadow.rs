@@ -10,7 +10,7 @@
 //! ```
 //!
 //! where the tag identifies the owning thread. A block large enough for the second form owns the granules after
-//! its first. A word of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
+//! its first. A lower byte of 0 means that no block begins there. Shadows are mapped for a GiB of addresses at a
 //! time, use memory only where the heap is, and are empty in a forked child. What `stat` costs a program with many live blocks is the
 //! cache line of a word, so words are short: a line tells of a KiB of glibc's heap.
 
@@ -139,19 +139,19 @@ pub struct ShadowBlock {
 /// Remembers a block where others were remembered before; false elsewhere.
 #[inline(always)]
 pub(crate) fn remember_beside(heap: Heap, address: usize, size: usize, tag: u8) -> bool {
-    let word = heap.shadow().word(address, false);
+    // SAFETY: this block's words; nobody else has the block yet.
+    unsafe { write(heap.shadow().word(address, false), size, tag) }
+}
+
+/// Returns whether there is a word.
+///
+/// # Safety
+/// `word` is null, or that of a block which nobody else has.
+#[inline(always)]
+unsafe fn write(word: *mut u16, size: usize, tag: u8) -> bool {
     if word.is_null() {
         return false;
     }
-    // SAFETY: this block's words; nobody else has the block yet.
-    unsafe { write(word, size, tag) };
-    true
-}
-
-/// # Safety
-/// `word` is that of a block which nobody else has.
-#[inline(always)]
-unsafe fn write(word: *mut u16, size: usize, tag: u8) {
     let tag = u16::from(tag) << 8;
     // SAFETY: by contract; a block that long has its size in granules of its own.
     unsafe {
@@ -162,6 +162,7 @@ unsafe fn write(word: *mut u16, size: usize, tag: u8) {
             word.write(tag | IS_LONG);
         }
     }
+    true
 }
 
 /// Takes a block out of the shadow if it is in it.
@@ -177,11 +178,8 @@ pub(crate) unsafe fn take(heap: Heap, address: usize) -> Option<ShadowBlock> {
     // SAFETY: this block's words; whoever frees a block owns it.
     unsafe {
         let value = word.read();
-        if value == 0 {
-            return None;
-        }
+        let mut size = u64::from(value & IS_LONG).checked_sub(1)?;
         word.write(0);
-        let mut size = u64::from(value & 0xff) - 1;
         if value & IS_LONG == IS_LONG {
             let words = word.add(1).cast::<u64>();
             size = words.read_unaligned();
@@ -218,12 +216,8 @@ pub fn put_back(heap: Heap, address: usize, known: Option<ShadowBlock>) {
 
 #[inline(always)]
 pub(crate) fn remember(heap: Heap, address: usize, size: usize, tag: u8) {
-    let word = heap.shadow().word(address, true);
-    if word.is_null() {
-        return;
-    }
     // SAFETY: this block's words; nobody else has the block yet.
-    unsafe { write(word, size, tag) };
+    unsafe { write(heap.shadow().word(address, true), size, tag) };
 }
 
 #[cfg(test)]

@@ -43,6 +43,15 @@ fn a_block_has_its_size_beside_others_and_leaves_nothing() {
     }
 }
 
+/// The size of a live block is no block: where its lower byte is 0, it would be one of 2^64 - 1 bytes.
+#[test]
+fn a_word_without_a_size_is_no_block() {
+    const BLOCK: usize = 0x5100_0000_0000;
+    remember(Heap::Operators, BLOCK, 0x100, 1);
+    assert_eq!(taken(Heap::Operators, BLOCK + 8), None);
+    assert_eq!(taken(Heap::Operators, BLOCK), Some((0x100, 1)));
+}
+
 #[test]
 fn what_was_never_counted_is_not_known() {
     assert_eq!(taken(Heap::Malloc, 0x6000_0000_0000), None);

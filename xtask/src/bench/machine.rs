@@ -88,8 +88,9 @@ impl Facts {
              - {cpu}, {cores} cores, Linux {kernel}\n\
              - {mallow}, commit {commit}\n\
              - {rustc}; {heaptrack}\n\
-             - timed rounds: {rounds}; in each bare, mallow record, heaptrack, mallow stat in turn; medians of the\n  \
-             differences within a round. Memory was sampled in a round of its own. Load before: {load:.2}.\n{}",
+             - timed rounds: {rounds}; in each bare, mallow record, the same cold, heaptrack, mallow stat in turn;\n  \
+             medians of the differences within a round. Memory was sampled in a round of its own.\n  \
+             Load before: {load:.2}.\n{}",
             machine.doubts(*is_quick)
         )
     }

@@ -76,19 +76,14 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Parts, 
 }
 
 fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, String> {
-    let cache = tools.scratch.join("cache").to_string_lossy().into_owned();
-    let mut program = program.clone();
-    program.environment.push(("XDG_CACHE_HOME", cache.clone().leak()));
-    let once = || -> Result<f64, String> {
-        let whole_s = measure::once(&program, tools, Tool::Record, MEMORY_ROUND + 1)?.whole_s;
+    let once = |tool| -> Result<f64, String> {
+        let whole_s = measure::once(program, tools, tool, MEMORY_ROUND + 1)?.whole_s;
         Ok(1e3 * (whole_s - tools.duration_s()?))
     };
     let (mut warm, mut cold) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
-        // What is not there need not be removed.
-        let _ = std::fs::remove_dir_all(&cache);
-        cold.push(once()?);
-        warm.push(once()?);
+        cold.push(once(Tool::RecordCold)?);
+        warm.push(once(Tool::Record)?);
     }
     let of = |values: Vec<f64>| median(values).unwrap_or(0.0);
     Ok(Around { name: program.name.clone(), warm_ms: of(warm), cold_ms: of(cold) })

@@ -64,7 +64,7 @@ impl Tools {
             Tool::Bare | Tool::Forward => Command::new(&program.executable),
             Tool::Record => self.mallow_command("record", &self.trace()),
             Tool::RecordCold => {
-                let mut command = self.mallow_command("record", &self.scratch.join("cold.mallow"));
+                let mut command = self.mallow_command("record", &self.trace());
                 command.env("XDG_CACHE_HOME", self.cold_cache());
                 command
             }
@@ -117,8 +117,10 @@ impl Tools {
     pub(super) fn trace_bytes(&self, tool: Tool) -> Result<u64, String> {
         let bytes = |path: &Path| path.metadata().map(|metadata| metadata.len());
         match tool {
-            Tool::Bare | Tool::RecordCold | Tool::Stat | Tool::Forward => Ok(0),
-            Tool::Record => bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}.")),
+            Tool::Bare | Tool::Stat | Tool::Forward => Ok(0),
+            Tool::Record | Tool::RecordCold => {
+                bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}."))
+            }
             // The ending tells which compressor it found.
             Tool::Heaptrack => ["heaptrack.zst", "heaptrack.gz"]
                 .iter()
@@ -180,7 +182,7 @@ mod tests {
         assert_eq!(typed(Tool::Record), "A=b /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5");
         assert_eq!(
             typed(Tool::RecordCold),
-            "A=b XDG_CACHE_HOME=/s/cold /m record --force -o /s/cold.mallow -- /bin/storm 1 1 5"
+            "A=b XDG_CACHE_HOME=/s/cold /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5"
         );
         assert_eq!(typed(Tool::Stat), "A=b /m stat --force -o /s/stat.json -- /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Forward), "A=b LD_PRELOAD=/s/forward.so /bin/storm 1 1 5");

@@ -20,6 +20,8 @@ use mallow_base::Bytes;
 pub struct HeapMetrics {
     /// The most private memory that belonged to no file, no stack and no static data.
     pub resident_bytes: u64,
+    /// The most of that in mappings in which no block that was recorded ever lay, as far as that is known.
+    pub foreign_bytes: u64,
     /// The most that lived at once of what was recorded.
     pub recorded_bytes: u64,
     /// How many threads allocated, including those that ran one after another.
@@ -48,6 +50,8 @@ pub enum HeapSource {
 
 /// The minimum of unexplained resident memory that is reported.
 const UNEXPLAINED_MIN_BYTES: u64 = 8 << 20;
+/// The minimum of memory in which no recorded block ever lay that is reported. The recorder's own is less.
+const FOREIGN_MIN_BYTES: u64 = 16 << 20;
 /// The minimum of a runtime's own heap that is reported.
 const MANAGED_MIN_BYTES: u64 = 32 << 20;
 
@@ -62,6 +66,11 @@ impl HeapMetrics {
     /// Returns whether a quarter of what is resident was recorded, or there is little of it. Every runtime has some megabytes of its own.
     pub fn a_quarter_is_recorded(&self) -> bool {
         self.resident_bytes < MANAGED_MIN_BYTES || self.resident_bytes / 4 <= self.recorded_bytes
+    }
+
+    /// Returns whether there is much memory that no recorded block can explain, because none ever lay there, and it is most of what there is.
+    pub fn are_foreign(&self) -> bool {
+        self.foreign_bytes >= FOREIGN_MIN_BYTES && self.foreign_bytes / 4 > self.recorded_bytes
     }
 
     /// Returns whether what was recorded explains a part of the resident memory that is worth a name, or there is little of it. A linked allocator
@@ -88,7 +97,7 @@ pub fn heap_source(
         (None, Some(runtime)) if !metrics.a_quarter_is_recorded() => {
             HeapSource::Managed { runtime: runtime.to_owned() }
         }
-        (None, None) if !metrics.are_explained() => HeapSource::Unexplained,
+        (None, None) if !metrics.are_explained() || metrics.are_foreign() => HeapSource::Unexplained,
         (None, _) => HeapSource::Malloc,
     }
 }
@@ -101,6 +110,8 @@ impl HeapSource {
 
     /// Returns the sentence about a process; `None` if its memory comes from `malloc`.
     pub fn sentence(&self, pid: u32, metrics: &HeapMetrics) -> Option<String> {
+        let without_malloc =
+            if metrics.are_explained() { metrics.foreign_bytes } else { metrics.resident_bytes };
         let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
             HeapSource::Malloc => None,
@@ -114,8 +125,9 @@ impl HeapSource {
                  resident there, and {recorded} at most were recorded"
             )),
             HeapSource::Unexplained => Some(format!(
-                "process {pid}: {resident} of its memory did not come from malloc, from which it had {recorded} at most: it has an \
-                 allocator of its own, or takes memory from the kernel itself, so its metrics are not those of its heap"
+                "process {pid}: {} of its memory did not come from malloc, from which it had {recorded} at most: it has an \
+                 allocator of its own, or takes memory from the kernel itself, so its metrics are not those of its heap",
+                Bytes(without_malloc)
             )),
         }
     }
@@ -128,7 +140,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn of(resident_bytes: u64, recorded_bytes: u64, threads: u64) -> HeapSource {
-        let metrics = HeapMetrics { resident_bytes, recorded_bytes, threads, has_linked_allocator: false };
+        let metrics = HeapMetrics { resident_bytes, recorded_bytes, threads, ..HeapMetrics::default() };
         heap_source(&metrics, None, None)
     }
 
@@ -146,6 +158,37 @@ mod tests {
         assert_eq!(of(100 * MIB, 100 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 13 * MIB, 1), HeapSource::Malloc);
         assert_eq!(of(100 * MIB, 5 * MIB, 1000), HeapSource::Malloc);
+    }
+
+    /// What threads and fragmentation excuse lies where blocks were.
+    #[test]
+    fn memory_where_no_block_ever_was_is_not_excused() {
+        let foreign = |foreign_bytes, recorded_bytes| {
+            let resident_bytes = foreign_bytes + recorded_bytes;
+            let metrics = HeapMetrics {
+                resident_bytes,
+                foreign_bytes,
+                recorded_bytes,
+                threads: 12,
+                ..HeapMetrics::default()
+            };
+            (heap_source(&metrics, None, None), metrics)
+        };
+        let (source, metrics) = foreign(96 * MIB, 5 * MIB);
+        assert!(metrics.are_explained());
+        assert_eq!(
+            source.sentence(7, &metrics).unwrap(),
+            "process 7: 96.0 MiB of its memory did not come from malloc, from which it had 5.00 MiB at most: it has an allocator \
+             of its own, or takes memory from the kernel itself, so its metrics are not those of its heap"
+        );
+        for (foreign_bytes, recorded_bytes) in [(15 * MIB, 2 * MIB), (96 * MIB, 24 * MIB)] {
+            assert_eq!(foreign(foreign_bytes, recorded_bytes).0, HeapSource::Malloc);
+        }
+        let (_, metrics) = foreign(96 * MIB, 5 * MIB);
+        assert_eq!(
+            heap_source(&metrics, None, Some("Node")),
+            HeapSource::Managed { runtime: "Node".to_owned() }
+        );
     }
 
     #[test]

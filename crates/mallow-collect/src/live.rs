@@ -8,7 +8,8 @@
 
 use crate::prefetch::prefetch;
 use mallow_profile::BlockId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 
 /// A map from a block's address to its id. Address 0, which no allocator returns but a damaged ring may contain, is
 /// never found.
@@ -22,6 +23,8 @@ pub(crate) struct LiveBlocks {
     spare: Vec<u32>,
     /// How many leaves may have pages before pages without live blocks are searched for.
     limit: usize,
+    /// The regions in which a block ever was.
+    met: FxHashSet<u64>,
     /// Blocks between the places of the leaves.
     odd: FxHashMap<u64, BlockId>,
 }
@@ -39,6 +42,9 @@ struct Use {
     page: u64,
     count: u32,
 }
+
+/// A heap that wandered through a terabyte was everywhere.
+const MET_MAX: usize = 1 << 20;
 
 /// How many leaves may have pages in any case.
 const LEAVES_MIN: usize = 256;
@@ -62,6 +68,7 @@ impl LiveBlocks {
             uses: Vec::new(),
             spare: Vec::new(),
             limit: LEAVES_MIN,
+            met: FxHashSet::default(),
             odd: FxHashMap::default(),
         }
     }
@@ -70,7 +77,26 @@ impl LiveBlocks {
     pub(crate) fn held_bytes(&self) -> u64 {
         const ODD_BYTES: usize = 2 * size_of::<(u64, BlockId)>();
         let leaves = self.leaves.len() * (size_of::<Leaf>() + size_of::<Use>());
-        (leaves + self.regions.held_bytes() + self.odd.len() * ODD_BYTES) as u64
+        let met = self.met.len() * size_of::<u64>() * 2;
+        (leaves + self.regions.held_bytes() + met + self.odd.len() * ODD_BYTES) as u64
+    }
+
+    /// Returns whether a block ever was between two addresses, or within a megabyte of them. Odd blocks alone do not count: whoever hands out blocks of 8
+    /// bytes puts every other one at a multiple of 16.
+    pub(crate) fn ever_had_one_in(&self, range: &Range<u64>) -> bool {
+        const REGION_BYTES: u64 = (REGION_PAGES as u64) << PAGE_BITS;
+        if range.is_empty() {
+            return false;
+        }
+        if self.met.len() == MET_MAX {
+            return true;
+        }
+        let (first, last) = (range.start / REGION_BYTES, (range.end - 1) / REGION_BYTES);
+        if last - first < self.met.len() as u64 {
+            (first..=last).any(|region| self.met.contains(&region))
+        } else {
+            self.met.iter().any(|region| (first..=last).contains(region))
+        }
     }
 
     /// Prefetches the cache line that a look-up of `address` will need.
@@ -142,6 +168,9 @@ impl LiveBlocks {
             }
         };
         self.regions.set(page, leaf + 1);
+        if self.met.len() < MET_MAX {
+            self.met.insert(page / REGION_PAGES as u64);
+        }
         leaf
     }
 
@@ -281,6 +310,24 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn where_a_block_was_is_known_when_it_is_gone() {
+        const MIB: u64 = 1 << 20;
+        let mut live = LiveBlocks::new();
+        assert!(!live.ever_had_one_in(&(0..u64::MAX)));
+        for megabyte in [4, 5, 9] {
+            live.insert(megabyte * MIB + 160, BlockId(1));
+            live.remove(megabyte * MIB + 160);
+        }
+        live.release_empty();
+        assert_eq!(live.get(4 * MIB + 160), None);
+        let had = |range: Range<u64>| live.ever_had_one_in(&range);
+        assert_eq!((had(0..4 * MIB), had(0..4 * MIB + 1)), (false, true));
+        assert_eq!((had(6 * MIB..9 * MIB), had(9 * MIB + 4096..9 * MIB + 8192)), (false, true));
+        assert_eq!((had(10 * MIB..u64::MAX), had(6 * MIB..u64::MAX)), (false, true));
+        assert!(!had(5 * MIB..5 * MIB));
     }
 
     #[test]

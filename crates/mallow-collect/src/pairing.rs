@@ -21,6 +21,7 @@ use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, Request, Stack
 use mallow_trace::{EventEncoder, want_large_pages};
 pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
 /// wait would mistake a later allocation at the same address for the one that was freed.
@@ -222,6 +223,11 @@ impl Pairing {
     #[inline(always)]
     pub(crate) fn is_free(&self, address: u64) -> bool {
         self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(address).is_none()
+    }
+
+    /// Returns whether a block ever was there, as far as a megabyte tells.
+    pub(crate) fn ever_had_a_block_in(&self, range: &Range<u64>) -> bool {
+        self.live.ever_had_one_in(range)
     }
 
     /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the thread's next event, at `freed_us`: it needs no place in

@@ -133,7 +133,8 @@ impl Counted {
         if let Some(resident) = self.memory.resident() {
             // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
-            self.memory.look(resident, &self.mapping, recorded_bytes);
+            // Where its blocks lie is known in the process alone.
+            self.memory.look(resident, &self.mapping, recorded_bytes, |_| true);
         }
     }
 

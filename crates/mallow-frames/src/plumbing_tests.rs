@@ -154,6 +154,12 @@ fn wrappers_of_well_known_programs() {
         ("APR", &["apr_palloc", "apr_pcalloc_debug"]),
         ("talloc", &["talloc_named_const", "_talloc_zero", "__talloc_with_prefix"]),
         ("OpenSSL", &["CRYPTO_zalloc", "CRYPTO_malloc"]),
+        ("FFmpeg", &["av_malloc", "av_mallocz_array", "av_realloc_array", "av_buffer_allocz"]),
+        ("x264", &["x264_malloc"]),
+        ("Mozilla", &["moz_xmalloc", "PORT_ArenaAlloc_Util", "PR_Calloc"]),
+        ("LibreOffice", &["rtl_allocateMemory", "rtl_reallocateMemory"]),
+        ("ICU", &["uprv_malloc_72"]),
+        ("MariaDB", &["my_malloc(unsigned int, unsigned long, unsigned long)", "alloc_root"]),
     ] {
         names.iter().for_each(|name| language_of(name, language));
     }

@@ -1,6 +1,7 @@
 //! The answer to one question, what is at these addresses of a module, and who can be asked.
 
 use crate::binary::Binary;
+use crate::problem::Problem;
 use crate::search::{Search, TriedFile};
 use crate::{ModuleKey, SearchPaths, resolve, sections};
 use mallow_base::Frame;
@@ -11,7 +12,7 @@ pub struct Answer {
     /// One list of frames per address, innermost (inlined) call first, in the order of the addresses.
     pub frames: Vec<Vec<Frame>>,
     /// What was missing or damaged.
-    pub problem: Option<String>,
+    pub problem: Option<Problem>,
     /// The files that were tried.
     pub tried: Vec<TriedFile>,
     /// Whether it is the same whenever these files are: nothing else was asked, and no file that is not among them.

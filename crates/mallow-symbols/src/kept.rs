@@ -105,7 +105,7 @@ impl Folder {
         let all: FxHashMap<u64, &[Frame]> = of_kept.chain(of_new).collect();
         let problem = answers.problem.as_ref().or(kept.problem.as_ref());
         let identity = question.identity(&self.own);
-        let bytes = encode(&all, problem.map(String::as_str), &answers.tried, &identity);
+        let bytes = encode(&all, problem, &answers.tried, &identity);
         let place = self.file(&question.module.path, question.search);
         let is_first = !place.exists();
         if bytes.len() as u64 <= FILE_BYTES_MAX && self.write(&place, &bytes).is_ok() {

@@ -1,6 +1,7 @@
 //! Kept answers: what comes back, and what damage does.
 
 use super::*;
+use crate::Problem;
 use crate::search::TriedFile;
 
 fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -17,7 +18,7 @@ fn frame(function: &str, line: Option<u32>) -> Frame {
 fn answers(of: &[(u64, &[Frame])], problem: Option<&str>) -> Answers {
     Answers {
         frames: of.iter().map(|(svma, frames)| (*svma, frames.to_vec())).collect(),
-        problem: problem.map(str::to_owned),
+        problem: problem.map(|sentence| Problem::Other(sentence.to_owned())),
         tried: vec![absent("/nonexistent/debug/file")],
     }
 }
@@ -50,7 +51,10 @@ fn what_is_added_is_read_by_its_identity_alone() {
     let known = read(&folder, &module("module"), &[5, 6, 7]);
     assert_eq!(known.frames.len(), 2);
     assert_eq!(known.frames[&5], first.frames[&5]);
-    assert_eq!((&known.frames[&7][0].function[..], known.problem.as_deref()), ("d", Some("stripped")));
+    assert_eq!(
+        (&known.frames[&7][0].function[..], known.problem),
+        ("d", Some(Problem::Other("stripped".into())))
+    );
     assert_eq!(read(&folder, &module("other module"), &[5]), Answers::default());
     let other = ModuleKey { build_id: vec![3], ..module("module") };
     assert_eq!(read(&folder, &other, &[5]), Answers::default(), "another build of the module");

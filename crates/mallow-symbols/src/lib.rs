@@ -26,6 +26,7 @@ mod mini;
 mod names;
 mod origins;
 mod packed;
+mod problem;
 mod reader;
 mod resolve;
 mod search;
@@ -51,6 +52,8 @@ pub use crate::functions::{DefinedFunction, functions_of};
 use crate::kept::AddressQuery;
 pub use crate::locate::{DebugServer, OnAttempt, OtherRoots, SearchPaths};
 use crate::packed::Answers;
+use crate::problem::Missing;
+pub use crate::problem::Problem;
 pub use crate::search::TriedFile;
 pub use crate::suppressions::{NotALiteral, embedded_suppressions, embedded_suppressions_in};
 pub use crate::threads::without_threads;
@@ -86,7 +89,7 @@ pub struct Symbolizer {
     lost: FxHashMap<ModuleKey, String>,
     /// Files of modules that were resolved here.
     opened: FxHashMap<ModuleKey, Opened>,
-    warnings: Vec<String>,
+    missing: Vec<Missing>,
     losses: Vec<Loss>,
     kept: Option<kept::Folder>,
     ahead: Option<Ahead>,
@@ -103,7 +106,7 @@ impl Symbolizer {
             warned: FxHashSet::default(),
             lost: FxHashMap::default(),
             opened: FxHashMap::default(),
-            warnings: Vec::new(),
+            missing: Vec::new(),
             losses: Vec::new(),
             kept: None,
             ahead: None,
@@ -245,7 +248,10 @@ impl Symbolizer {
         if let Some(problem) = &answers.problem
             && self.warned.insert(module.clone())
         {
-            self.warnings.push(problem.clone());
+            let is_nameless =
+                |frames: &&Vec<Frame>| frames.iter().any(|frame| frame.function.starts_with("0x"));
+            let nameless = answers.frames.values().filter(is_nameless).count();
+            self.missing.push(Missing { module: module.path.clone(), problem: problem.clone(), nameless });
         }
     }
 
@@ -268,9 +274,9 @@ impl Symbolizer {
     }
 
     /// Sentences about what was missing, at most one per module: the file is gone, it is another build, it has no
-    /// symbols, it is damaged.
-    pub fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// symbols, it is damaged. Of many that have none there is one sentence for all.
+    pub fn warnings(&self) -> Vec<String> {
+        problem::sentences(&self.missing)
     }
 
     /// The modules whose addresses have no names because whoever was asked for them failed.

@@ -1,15 +1,17 @@
 //! Answers about a module as bytes: as they are kept, and as they come from another process. Whoever reads them takes them for a stranger's.
 //!
 //! ```text
-//! "MALLOWN2" · checksum of what follows, u32 · identity · problem · files that were tried, u32 count:
+//! "MALLOWN3" · checksum of what follows, u32 · identity · problem · files that were tried, u32 count:
 //!     (path · is there u8 · identity · outcome) · strings · addresses, u32 count, sorted:
 //!     (address u64 · place of its frames u32) · frames: u16 count, then of each (function u32 · file u32 · line u32 · module u32 ·
 //!     inlined u8)
+//! problem: u8, 0 for none, 1 for the text behind it, 2 stripped, 3 without symbols, then an empty text
 //! text: u32 length, UTF-8 · strings: u32 count, texts · file, line and module: 0 is none · all little-endian
 //! ```
 
 use crate::ModuleKey;
 use crate::answer::Answer;
+use crate::problem::Problem;
 use crate::search::TriedFile;
 use mallow_base::{Frame, printable};
 use rustc_hash::FxHashMap;
@@ -18,7 +20,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-const MAGIC: &[u8; 8] = b"MALLOWN2";
+const MAGIC: &[u8; 8] = b"MALLOWN3";
 /// Bytes of an address and of the place of its frames.
 const INDEX_BYTES: usize = 12;
 /// The memory that frames may take: of any module, and for each of its addresses. Deep calls of templates have some kilobytes.
@@ -30,7 +32,7 @@ const BYTES_PER_ADDRESS: usize = 16 << 10;
 pub(crate) struct Answers {
     pub(crate) frames: FxHashMap<u64, Vec<Frame>>,
     /// What was missing or damaged when they were resolved.
-    pub(crate) problem: Option<String>,
+    pub(crate) problem: Option<Problem>,
     /// The files that were tried then.
     pub(crate) tried: Vec<TriedFile>,
 }
@@ -76,7 +78,7 @@ impl Strings {
 /// Packs answers about a module.
 pub(crate) fn encode(
     answers: &FxHashMap<u64, &[Frame]>,
-    problem: Option<&str>,
+    problem: Option<&Problem>,
     tried: &[TriedFile],
     identity: &str,
 ) -> Vec<u8> {
@@ -105,8 +107,14 @@ pub(crate) fn encode(
     }
     let mut body = Vec::new();
     put_text(&mut body, identity);
-    body.push(u8::from(problem.is_some()));
-    put_text(&mut body, problem.unwrap_or_default());
+    let (kind, sentence) = match problem {
+        None => (0, ""),
+        Some(Problem::Other(sentence)) => (1, sentence.as_str()),
+        Some(Problem::Stripped) => (2, ""),
+        Some(Problem::Symbolless) => (3, ""),
+    };
+    body.push(kind);
+    put_text(&mut body, sentence);
     body.extend_from_slice(&(tried.len() as u32).to_le_bytes());
     for file in tried {
         put_bytes(&mut body, file.path.as_os_str().as_bytes());
@@ -138,7 +146,7 @@ pub(crate) fn decode(bytes: &[u8], identity: &str, wanted: Option<&[u64]>) -> Op
     if checksum != crc32fast::hash(reader.0) || reader.text()? != identity {
         return None;
     }
-    let (has_problem, problem) = (reader.u8()? != 0, reader.text()?);
+    let problem = problem(&mut reader)?;
     let tried = tried_files(&mut reader)?;
     let count = reader.u32()?;
     let strings: Vec<&str> = (0..count).map(|_| reader.text()).collect::<Option<_>>()?;
@@ -147,7 +155,6 @@ pub(crate) fn decode(bytes: &[u8], identity: &str, wanted: Option<&[u64]>) -> Op
     let of_addresses = wanted.map_or(count, <[u64]>::len).saturating_mul(BYTES_PER_ADDRESS);
     let mut table =
         Table { index, frames: reader.0, strings, left_bytes: of_addresses.saturating_add(BYTES_ALLOWED) };
-    let problem = has_problem.then(|| problem.to_owned());
     let mut answers = Answers { problem, tried, ..Answers::default() };
     let mut add = |at: usize| {
         let (svma, frames) = table.answer(at)?;
@@ -171,6 +178,17 @@ pub(crate) fn decode(bytes: &[u8], identity: &str, wanted: Option<&[u64]>) -> Op
 
 /// More files than these are never tried for one module.
 const TRIED_MAX: u32 = 1 << 12;
+
+fn problem(reader: &mut Reader<'_>) -> Option<Option<Problem>> {
+    let (kind, sentence) = (reader.u8()?, reader.text()?);
+    Some(match kind {
+        0 => None,
+        1 => Some(Problem::Other(sentence.to_owned())),
+        2 => Some(Problem::Stripped),
+        3 => Some(Problem::Symbolless),
+        _ => return None,
+    })
+}
 
 fn tried_files(reader: &mut Reader<'_>) -> Option<Vec<TriedFile>> {
     let count = reader.u32().filter(|count| *count <= TRIED_MAX)?;
@@ -291,7 +309,7 @@ impl Answer {
     pub fn to_bytes(&self, svmas: &[u64]) -> Vec<u8> {
         let frames = svmas.iter().copied().zip(self.frames.iter().map(Vec::as_slice)).collect();
         let flags = [u8::from(self.is_lasting), u8::from(self.is_whole)];
-        let packed = encode(&frames, self.problem.as_deref(), &self.tried, IN_TRANSIT);
+        let packed = encode(&frames, self.problem.as_ref(), &self.tried, IN_TRANSIT);
         [&flags[..], &packed[..]].concat()
     }
 
@@ -310,7 +328,10 @@ impl Answer {
         }
         let is = |flag: u8| flag == 1;
         // It is printed.
-        let problem = answers.problem.as_deref().map(printable);
+        let problem = answers.problem.map(|problem| match problem {
+            Problem::Other(sentence) => Problem::Other(printable(&sentence)),
+            known => known,
+        });
         let mut tried = answers.tried;
         tried.iter_mut().for_each(|file| file.outcome = printable(&file.outcome));
         Some(Answer { frames, problem, tried, is_lasting: is(flags[0]), is_whole: is(flags[1]) })

@@ -9,7 +9,7 @@ fn frame(function: &str, line: Option<u32>) -> Frame {
 
 fn bytes_of(answers: &Answers) -> Vec<u8> {
     let frames = answers.frames.iter().map(|(svma, frames)| (*svma, &frames[..])).collect();
-    encode(&frames, answers.problem.as_deref(), &answers.tried, "id")
+    encode(&frames, answers.problem.as_ref(), &answers.tried, "id")
 }
 
 fn module() -> ModuleKey {
@@ -18,7 +18,13 @@ fn module() -> ModuleKey {
 
 fn answer(frames: Vec<Vec<Frame>>) -> Answer {
     let tried = TriedFile { path: "/bin/x".into(), identity: Some("i".into()), outcome: "taken".into() };
-    Answer { frames, problem: Some("p".into()), tried: vec![tried], is_lasting: true, is_whole: true }
+    Answer {
+        frames,
+        problem: Some(Problem::Other("p".into())),
+        tried: vec![tried],
+        is_lasting: true,
+        is_whole: true,
+    }
 }
 
 /// With a checksum that fits, so that the parser itself is met.
@@ -86,7 +92,7 @@ proptest! {
     fn any_answers_come_back(
         frames in prop::collection::hash_map(any::<u64>(), prop::collection::vec(
             (any::<String>(), any::<Option<String>>(), prop::option::of(1u32..), any::<bool>()), 0..4), 0..20),
-        problem: Option<String>,
+        problem in prop::option::of(prop_oneof![Just(Problem::Stripped), Just(Problem::Symbolless), any::<String>().prop_map(Problem::Other)]),
         tried in prop::collection::vec(any::<(String, Option<String>, String)>(), 0..4),
     ) {
         let of = |(function, file, line, inlined): (String, Option<String>, Option<u32>, bool)| {

@@ -9,6 +9,7 @@ use mallow_base::Frame;
 use crate::binary::Binary;
 use crate::dwarf::{self, Worker};
 use crate::names::{Coverage, Names};
+use crate::problem::Problem;
 use crate::reader::Slice;
 use crate::sections::{Failure, caught};
 use crate::split::{SplitDwarf, Store};
@@ -27,7 +28,7 @@ pub(crate) struct Resolved {
     /// One list of frames per address, in the same order.
     pub(crate) frames: Vec<Vec<Frame>>,
     /// What was missing or damaged.
-    pub(crate) problem: Option<String>,
+    pub(crate) problem: Option<Problem>,
     /// Whether the debug information refers to other files that were opened.
     pub(crate) is_split: bool,
     /// Some of the debug information could not be read.
@@ -58,9 +59,8 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
     let (frames, later_damage) = if is_worth_two { job.run_split(svmas) } else { job.run(svmas) };
     let damage = damage.or(later_damage);
     let is_damaged = damage.is_some();
-    let problem = binary.problem.clone().or_else(|| {
-        damage.map(|damage| damaged(path, &damage)).or_else(|| nameless(path, &names, job.has_dwarf, &frames))
-    });
+    let sentence = binary.problem.clone().or_else(|| damage.map(|damage| damaged(path, &damage)));
+    let problem = sentence.map(Problem::Other).or_else(|| nameless(&names, job.has_dwarf, &frames));
     Resolved { frames, problem, is_split: job.is_split.into_inner(), is_damaged }
 }
 
@@ -145,18 +145,15 @@ fn damaged(path: &str, damage: &str) -> String {
     )
 }
 
-/// The sentence for a module that left addresses without names because it was stripped.
-fn nameless(path: &str, names: &Names<'_>, has_dwarf: bool, frames: &[Vec<Frame>]) -> Option<String> {
-    let cure = "Install its debug package (-dbgsym, -dbg or -debuginfo), or build it with -g and without -s.";
+/// Whether a module left addresses without names because it was stripped.
+fn nameless(names: &Names<'_>, has_dwarf: bool, frames: &[Vec<Frame>]) -> Option<Problem> {
     if has_dwarf {
         return None;
     }
     match names.coverage() {
-        Coverage::Nothing => {
-            Some(format!("{path} has no symbols at all, so its frames are addresses. {cure}"))
-        }
+        Coverage::Nothing => Some(Problem::Symbolless),
         Coverage::Exported if frames.iter().flatten().any(|frame| frame.function.starts_with("0x")) => {
-            Some(format!("{path} is stripped: only its exported functions have names. {cure}"))
+            Some(Problem::Stripped)
         }
         Coverage::Exported | Coverage::Whole => None,
     }

@@ -197,7 +197,8 @@ fn warnings_come_once_per_module() {
     for name in ["a", "b", "a"] {
         symbolizer.resolve(&gone(name), &[1]);
     }
-    let paths: Vec<_> = symbolizer.warnings().iter().map(|warning| warning.split(' ').next()).collect();
+    let warnings = symbolizer.warnings();
+    let paths: Vec<_> = warnings.iter().map(|warning| warning.split(' ').next()).collect();
     let (a, b) = (gone("a").path, gone("b").path);
     assert_eq!(paths, [Some(a.as_str()), Some(b.as_str())]);
 }

@@ -32,7 +32,7 @@ pub fn table(measured: &Measured<'_>, style: Style) -> String {
     let rows = metric_rows(measured.runs);
     let mut lines = vec![title(measured, style), String::new()];
     if measured.blind > 0 {
-        lines.insert(0, style.bold(&not_its_heap(measured.blind)));
+        lines.insert(0, style.bold(&not_its_heap(measured.blind, measured.processes)));
     }
     if measured.runs.len() > 1 {
         let head = format!("{:<13}{:>18}{:>18}{:>18}", "", "min", "median", "max");

@@ -17,7 +17,7 @@ const ROWS_BESIDE_PROGRAMS: usize = 2;
 pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
     if !blind.is_empty() {
-        lines.insert(0, style.bold(&not_its_heap(blind.len())));
+        lines.insert(0, style.bold(&not_its_heap(blind.len(), summary.processes)));
     }
     match summary.events_lost {
         EventsLost::Exactly(0) => {}
@@ -86,9 +86,17 @@ pub(crate) fn names(others: &OtherPrograms) -> String {
     others.names.iter().map(name).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a line; the reason is above, among the warnings.
-pub(crate) fn not_its_heap(processes: usize) -> String {
-    match processes {
+/// Returns a line about so many of all processes; the reason is above, among the warnings.
+pub(crate) fn not_its_heap(blind: usize, processes: usize) -> String {
+    match blind {
+        1 if processes > 1 => {
+            format!("1 of {processes} processes: metrics without its heap, which does not come from malloc")
+        }
+        some if processes > some => {
+            format!(
+                "{some} of {processes} processes: metrics without their heaps, which do not come from malloc"
+            )
+        }
         1 => "these are not the metrics of its heap, which does not come from malloc".to_owned(),
         many => {
             format!(
@@ -221,6 +229,25 @@ mod tests {
         let long = line("/usr/lib/libsqlite3.so.0");
         assert_eq!(long, "names: libsqlite3.so.0 is stripped; its debug package brings them");
         assert_eq!(line(&"x".repeat(200)).columns(), 80);
+    }
+
+    #[test]
+    fn processes_without_their_heaps_are_counted_among_all() {
+        assert_eq!(
+            not_its_heap(1, 1),
+            "these are not the metrics of its heap, which does not come from malloc"
+        );
+        assert_eq!(
+            not_its_heap(1, 9),
+            "1 of 9 processes: metrics without its heap, which does not come from malloc"
+        );
+        let some = not_its_heap(30, 100);
+        assert_eq!(some, "30 of 100 processes: metrics without their heaps, which do not come from malloc");
+        assert!(some.len() <= 80);
+        assert_eq!(
+            not_its_heap(9, 9),
+            "these are not the metrics of the heaps of 9 processes, which do not come from malloc"
+        );
     }
 
     fn text(profile: &Profile) -> String {

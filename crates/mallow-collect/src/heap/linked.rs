@@ -133,6 +133,10 @@ pub fn linked_into(file: File) -> Linked {
 
 /// Stores which functions of which families a symbol is one of.
 fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
+    // Functions of C++ and of Rust, mostly all there are.
+    if name.starts_with(b"_Z") || name.starts_with(b"_R") {
+        return;
+    }
     for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
         let Some(rest) = name.strip_prefix(prefix.as_bytes()) else { continue };
         let is_one = |stems: &[&str]| {
@@ -147,7 +151,7 @@ fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
         seen[at].1 |= is_one(&TAKING);
     }
     // jemalloc can be built with any prefix, and has two functions that no other allocator has.
-    if name.ends_with(b"sdallocx") && !name.starts_with(b"_Z") && !name.starts_with(b"_R") {
+    if name.ends_with(b"sdallocx") {
         seen[1] = (true, true);
     }
 }

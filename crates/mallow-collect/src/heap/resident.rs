@@ -6,6 +6,7 @@
 use super::{Executables, HeapMetrics, HeapSource, Linked, OwnAllocator, UNEXPLAINED_MIN_BYTES, heap_source};
 use crate::mapping::Mapping;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -26,6 +27,8 @@ pub(crate) struct MemoryWatch {
     largest_bytes: u64,
     /// The most that could be a heap.
     resident_bytes: u64,
+    /// The most of that in mappings without a block.
+    foreign_bytes: u64,
     /// The value in `statm` when `smaps` was read last.
     looked_at_bytes: u64,
 }
@@ -52,6 +55,7 @@ impl MemoryWatch {
             runtime,
             largest_bytes: 0,
             resident_bytes: 0,
+            foreign_bytes: 0,
             looked_at_bytes: 0,
         };
         // A short-lived process is read only now.
@@ -68,6 +72,7 @@ impl MemoryWatch {
             runtime: None,
             largest_bytes: 0,
             resident_bytes: 0,
+            foreign_bytes: 0,
             looked_at_bytes: 0,
         }
     }
@@ -90,12 +95,14 @@ impl MemoryWatch {
         (all > 0).then_some(Resident { bytes: all * page_bytes, anonymous_bytes })
     }
 
-    /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident.
+    /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident. `had_a_block` tells whether one was
+    /// ever recorded between two addresses.
     pub(crate) fn look(
         &mut self,
         resident: Resident,
         mapping: &Mapping,
         recorded_bytes: impl FnOnce() -> u64,
+        had_a_block: impl Fn(&Range<u64>) -> bool,
     ) {
         let start_bytes = mapping.header().anonymous_bytes_at_start.load(Ordering::Relaxed);
         let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
@@ -105,24 +112,35 @@ impl MemoryWatch {
             return;
         }
         let metrics = self.metrics_of(grown_bytes, mapping, recorded_bytes());
+        let may_be_foreign = HeapMetrics { foreign_bytes: grown_bytes, ..metrics }.are_foreign();
         let is_runtime = self.runtime.is_some() || self.linked().is_go;
-        if if is_runtime { metrics.a_quarter_is_recorded() } else { metrics.are_explained() } {
+        let is_explained = match is_runtime {
+            true => metrics.a_quarter_is_recorded(),
+            false => metrics.are_explained() && !may_be_foreign,
+        };
+        if is_explained {
             return;
         }
         self.looked_at_bytes = grown_bytes;
         let Ok(table) = std::fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return };
-        let mapped = of_mappings(&table);
+        let mapped = of_mappings(&table, had_a_block);
         self.runtime = self.runtime.or(mapped.runtime);
         self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
+        self.foreign_bytes = self.foreign_bytes.max(mapped.foreign_bytes.min(grown_bytes));
     }
 
     fn metrics_of(&self, resident_bytes: u64, mapping: &Mapping, recorded_bytes: u64) -> HeapMetrics {
         let header = mapping.header();
         let threads = header.channels_taken.load(Ordering::Relaxed);
         let at_once = u64::from(header.channels_high.load(Ordering::Relaxed));
-        let resident_bytes = resident_bytes.saturating_sub(at_once * THREAD_BYTES);
-        let has_linked_allocator = mapping.at_start().patches_made > 0;
-        HeapMetrics { resident_bytes, recorded_bytes, threads, has_linked_allocator }
+        let without_threads = |bytes: u64| bytes.saturating_sub(at_once * THREAD_BYTES);
+        HeapMetrics {
+            resident_bytes: without_threads(resident_bytes),
+            foreign_bytes: without_threads(self.foreign_bytes),
+            recorded_bytes,
+            threads,
+            has_linked_allocator: mapping.at_start().patches_made > 0,
+        }
     }
 
     /// Returns what is known up to now: samples, and what the process stored when it announced its exit.
@@ -221,22 +239,27 @@ fn runtime_of(name: &str) -> Option<&'static str> {
 struct Mapped {
     /// Resident and private, in mappings that could be a heap.
     heap_bytes: u64,
+    /// Of that, in mappings in which no block ever was.
+    foreign_bytes: u64,
     runtime: Option<&'static str>,
 }
 
 /// Parses `/proc/PID/smaps`. Anonymous mappings right after a file's are its static data; those right above an
 /// inaccessible guard are stacks.
-fn of_mappings(table: &str) -> Mapped {
+fn of_mappings(table: &str, had_a_block: impl Fn(&Range<u64>) -> bool) -> Mapped {
     const GUARD_BYTES_MAX: u64 = 1 << 20;
     let mut mapped = Mapped::default();
-    let (mut is_heap, mut before) = (false, (0, false));
+    let (mut is_heap, mut range, mut before) = (false, 0..0, (0, false));
     for line in table.lines() {
         if let Some(size) = line.strip_prefix("Anonymous:") {
             let kib = size.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
-            mapped.heap_bytes += if is_heap { kib << 10 } else { 0 };
+            let bytes = if is_heap { kib << 10 } else { 0 };
+            mapped.heap_bytes += bytes;
+            mapped.foreign_bytes += if bytes > 0 && !had_a_block(&range) { bytes } else { 0 };
             continue;
         }
         let Some((start, end, access, path)) = mapping(line) else { continue };
+        range = start..end;
         let (end_before, is_barrier) = before;
         let is_file = !path.is_empty() && !path.starts_with('[');
         mapped.runtime = mapped.runtime.or_else(|| runtime_of(path.rsplit('/').next()?).filter(|_| is_file));
@@ -291,7 +314,10 @@ Anonymous:          1000 kB
 
     #[test]
     fn static_data_stacks_and_files_are_no_heap() {
-        assert_eq!(of_mappings(TABLE), Mapped { heap_bytes: 16100 << 10, runtime: None });
+        let expected = Mapped { heap_bytes: 16100 << 10, foreign_bytes: 0, runtime: None };
+        assert_eq!(of_mappings(TABLE, |_| true), expected);
+        let in_brk = |range: &Range<u64>| range.contains(&0x55e0_a504_0000);
+        assert_eq!(of_mappings(TABLE, in_brk), Mapped { foreign_bytes: 16000 << 10, ..expected });
     }
 
     #[test]
@@ -308,14 +334,14 @@ Anonymous:          1000 kB
             assert_eq!(runtime_of(name), runtime, "{name}");
         }
         let jvm = TABLE.replace("/data/private", "/usr/lib/jvm/libjvm.so");
-        assert_eq!(of_mappings(&jvm).runtime, Some("the JVM"));
+        assert_eq!(of_mappings(&jvm, |_| true).runtime, Some("the JVM"));
     }
 
     #[test]
     fn damaged_tables_are_read_to_their_end() {
         for cut in 0..TABLE.len() {
-            let _ = of_mappings(&TABLE[cut..]);
-            let _ = of_mappings(&TABLE[..cut]);
+            let _ = of_mappings(&TABLE[cut..], |_| true);
+            let _ = of_mappings(&TABLE[..cut], |_| true);
         }
     }
 }

@@ -73,6 +73,31 @@ pub(super) const WRAPPERS: &[Rule] = &[
     Rule { language: "Lua", patterns: &[
         Is("l_alloc"), Starts("luaM_"),
     ] },
+    Rule { language: "FFmpeg", patterns: &[
+        Starts("av_malloc"), Starts("av_calloc"), Starts("av_realloc"), Starts("av_fast_malloc"),
+        Starts("av_fast_padded_malloc"), Starts("av_fast_realloc"), Is("av_memdup"),
+        // Memory of a packet or a picture, which a codec asks for.
+        Starts("av_buffer_alloc"), Is("av_buffer_realloc"),
+    ] },
+    Rule { language: "x264", patterns: &[
+        Is("x264_malloc"),
+    ] },
+    Rule { language: "Mozilla", patterns: &[
+        Starts("moz_xmalloc"), Starts("moz_xcalloc"), Starts("moz_xrealloc"), Is("moz_xmemalign"),
+        Is("moz_xmemdup"), Starts("moz_arena_malloc"), Starts("moz_arena_calloc"), Starts("moz_arena_realloc"),
+        Starts("PORT_Alloc"), Starts("PORT_ZAlloc"), Starts("PORT_ArenaAlloc"), Starts("PORT_ArenaZAlloc"), Is("PR_Malloc"), Is("PR_Calloc"), Is("PR_Realloc"),
+    ] },
+    Rule { language: "LibreOffice", patterns: &[
+        Starts("rtl_allocate"), Starts("rtl_reallocate"),
+    ] },
+    Rule { language: "ICU", patterns: &[
+        Starts("uprv_malloc"), Starts("uprv_calloc"), Starts("uprv_realloc"),
+    ] },
+    Rule { language: "MariaDB", patterns: &[
+        Is("my_malloc"), Is("my_realloc"), Is("my_multi_malloc"), Is("my_memdup"),
+        // Memory of one of its roots.
+        Is("alloc_root"), Is("root_alloc"),
+    ] },
     Rule { language: "libxml2", patterns: &[
         Starts("xmlMemMalloc"), Is("xmlMallocLoc"), Is("xmlReallocLoc"), Starts("xmlMemRealloc"),
     ] },

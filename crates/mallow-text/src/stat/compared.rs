@@ -13,7 +13,7 @@ pub fn side_by_side(all: &[Measured<'_>], style: Style) -> String {
     let mut lines: Vec<String> = Vec::new();
     for (number, one) in (1..).zip(all) {
         lines.push(format!("{number}: {}", title(one, narrower)));
-        lines.extend((one.blind > 0).then(|| style.bold(&not_its_heap(one.blind))));
+        lines.extend((one.blind > 0).then(|| style.bold(&not_its_heap(one.blind, one.processes))));
     }
     let rows: Vec<Vec<MetricRow>> = all.iter().map(|one| metric_rows(one.runs)).collect();
     let Some((first, others)) = rows.split_first() else { return String::new() };
@@ -150,7 +150,7 @@ mod tests {
         };
         let text = side_by_side(&[one(0), one(2)], Style::PLAIN);
         let lines: Vec<&str> = text.lines().take(3).collect();
-        assert!(lines[1].starts_with("2: ./a") && lines[2] == not_its_heap(2), "{text}");
+        assert!(lines[1].starts_with("2: ./a") && lines[2] == not_its_heap(2, 1), "{text}");
     }
 
     #[test]

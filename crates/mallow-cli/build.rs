@@ -73,8 +73,14 @@ fn build() -> Result<(), String> {
     }
     let built = built.join(triple).join("release");
     BUILT.iter().try_for_each(|(_, file)| {
-        let packed = packed(&read(built.join(file), fs::read)?);
-        write(&out.join(format!("{file}.zlib")), &packed?)
+        let bytes = read(built.join(file), fs::read)?;
+        write(&out.join(format!("{file}.zlib")), &packed(&bytes)?)?;
+        // An expression for `preload.rs`.
+        let (length, checksum) = (bytes.len(), crc32fast::hash(&bytes));
+        let packed = format!(
+            "Packed {{ zlib: include_bytes!(\"{file}.zlib\"), bytes: {length}, checksum: {checksum:#x} }}\n"
+        );
+        write(&out.join(format!("{file}.rs")), packed.as_bytes())
     })
 }
 

@@ -1,7 +1,7 @@
 //! What is put into a command so that it can be asked later.
 
 use crate::CaptureError;
-use mallow_launch::unpack;
+use mallow_launch::{Content, unpack};
 use std::ffi::OsString;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub fn hooked(
     existing: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<(OsString, OsString)>, CaptureError> {
     let mut ruby = OsString::from("-r");
-    ruby.push(unpack(SCRIPT_NAME_START, ".rb", RUBY)?);
+    ruby.push(unpack(SCRIPT_NAME_START, ".rb", Content::Plain(RUBY))?);
     let mut variables = vec![
         ("RUBYOPT".into(), joined(existing("RUBYOPT"), ruby)),
         ("MALLOW_CAPTURE_TRACE".into(), if trace { "1" } else { "0" }.into()),
@@ -50,7 +50,7 @@ pub fn hooked(
 
 /// A folder whose `sitecustomize` is the hook.
 fn python_folder() -> Result<PathBuf, CaptureError> {
-    let script = unpack(SCRIPT_NAME_START, ".py", PYTHON.as_bytes())?;
+    let script = unpack(SCRIPT_NAME_START, ".py", Content::Plain(PYTHON.as_bytes()))?;
     let folder = script.with_extension("python");
     let making = |cause| CaptureError::Writing { path: folder.clone(), cause };
     // Another mallow may be making it.

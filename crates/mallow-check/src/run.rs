@@ -23,7 +23,7 @@ use mallow_collect::{
     CommandLines, Counted, Output, RecordOptions, RecordOutcome, Resolve, Scope, SettleTimeout, record,
 };
 use mallow_gate::measurement::Measurement;
-use mallow_launch::SpawnOptions;
+use mallow_launch::{Content, SpawnOptions};
 use mallow_profile::Exit;
 use std::ffi::OsString;
 use std::path::Path;
@@ -58,11 +58,11 @@ pub struct Runner<'a> {
     /// How much is kept of the command lines of tests, in their traces.
     pub command_lines: CommandLines,
     /// The preload library's bytes.
-    pub preload: &'static [u8],
+    pub preload: Content<'static>,
     /// Called whenever a program has ended, as by `RecordOptions`.
     pub ended: Option<fn()>,
     /// The bytes of the program that starts and times others.
-    pub spawner: &'static [u8],
+    pub spawner: Content<'static>,
     /// Names addresses.
     pub resolve: Resolve<'a>,
 }

@@ -25,11 +25,11 @@ pub(crate) fn run(low: &LowBench) -> Result<u8, Failure> {
     baseline::check_limits(low, plan.commands.len(), baseline.is_some())?;
     let mut outputs = Outputs::prepare(low)?;
     // Set up before anything runs, so that an unknown program is one error message and nothing else.
-    let spawner = mallow_launch::unpack("mallow-spawner", "", preload::spawner())?;
+    let spawner = mallow_launch::unpack("mallow-spawner", "", preload::SPAWNER)?;
     let mut bench = Bench::new(&plan, spawner)?;
     let (mut session, mut failure) = bench.timed(observer(low).as_mut());
     if failure.is_none() && !bench.is_interrupted() {
-        failure = bench.recorded(&mut session, preload::library()).err();
+        failure = bench.recorded(&mut session, preload::LIBRARY).err();
     }
     let (mut explained, mut reason) = (None, None);
     if failure.is_none() && !bench.is_interrupted() && (low.explain || low.flamegraph.is_some()) {

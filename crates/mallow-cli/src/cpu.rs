@@ -46,7 +46,7 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
         summary_only: request.summary_only,
         duration: request.duration,
         timers_only,
-        inside: preload::timers(),
+        inside: preload::TIMERS,
         leaves_alone: request.no_runtime_flags,
     };
     let outcome = sample(target, &options).inspect_err(|_| file.remove())?;

@@ -44,7 +44,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
         delay: record.delay,
         regions: None,
         spawn: SpawnOptions { environment, ..SpawnOptions::default() },
-        preload: preload::library(),
+        preload: preload::LIBRARY,
         started: std::io::stderr().is_terminal().then_some(started),
         ended: Some(interrupts::end_waits_for_names),
     };

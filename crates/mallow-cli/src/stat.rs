@@ -111,7 +111,7 @@ fn measure(
         command: command.to_vec(),
         command_lines: stat.command_lines,
         spawn,
-        preload: preload::library(),
+        preload: preload::LIBRARY,
     };
     let mut outcomes = Vec::new();
     for _ in 0..stat.runs {

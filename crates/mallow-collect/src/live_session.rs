@@ -15,7 +15,7 @@ use crate::process::Wanted;
 use crate::session::Session;
 use crate::sink::NoSink;
 use crate::target::{Mode, TracedCommand};
-use mallow_launch::{Interrupts, Launch, SpawnOptions};
+use mallow_launch::{Content, Interrupts, Launch, SpawnOptions};
 use mallow_profile::Exit;
 use std::ffi::OsString;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -50,7 +50,7 @@ impl LiveSession {
         command: Vec<OsString>,
         command_lines: CommandLines,
         options: SpawnOptions,
-        preload: &'static [u8],
+        preload: Content<'static>,
     ) -> Result<LiveSession, CollectError> {
         let (queries, receiver) = channel();
         let (started, pid) = channel();
@@ -118,7 +118,7 @@ fn run(
     command: &[OsString],
     command_lines: CommandLines,
     options: &SpawnOptions,
-    preload: &[u8],
+    preload: Content<'_>,
     mut queries: LiveQueries,
 ) -> Result<Ending, CollectError> {
     let launch = Launch::new(command)?;

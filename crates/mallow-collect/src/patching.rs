@@ -6,7 +6,7 @@
 
 use crate::heap::linked_into;
 use crate::looked_at::{Object, Role, image_of};
-use mallow_launch::{Launch, LaunchError, STATIC_CURE, find_program, unpack};
+use mallow_launch::{Content, Launch, LaunchError, STATIC_CURE, find_program, unpack};
 use mallow_patches::plan_of;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -24,7 +24,7 @@ const WORDS_MAX: usize = 64;
 #[derive(Clone, Debug)]
 pub(crate) struct Inside<'a> {
     /// The preload library.
-    pub(crate) library: &'a [u8],
+    pub(crate) library: Content<'a>,
     /// The path of the plan, when one is needed.
     pub(crate) plan: Option<String>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Inside<'a> {
 impl Inside<'_> {
     /// Analyses the programs of the command. Before its time is measured: a large one takes a while.
     pub(crate) fn prepare<'a>(
-        library: &'a [u8],
+        library: Content<'a>,
         launch: &Launch<'_>,
         command: &[OsString],
     ) -> Result<Inside<'a>, LaunchError> {
@@ -42,7 +42,7 @@ impl Inside<'_> {
             check_static(program)?;
         }
         let plan = plan_of(images.iter().map(|image| (0, &**image)));
-        let path = plan.map(|plan| unpack(NAME_START, ".plan", &plan)).transpose()?;
+        let path = plan.map(|plan| unpack(NAME_START, ".plan", Content::Plain(&plan))).transpose()?;
         Ok(Inside { library, plan: path.map(|path| path.to_string_lossy().into_owned()) })
     }
 }

@@ -21,7 +21,7 @@ use crate::symbols::Resolve;
 use crate::target::{Mode, TracedCommand};
 use crate::trace_file::TraceFile;
 use finish::Metrics;
-use mallow_launch::{Interrupts, Launch, SpawnOptions};
+use mallow_launch::{Content, Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Nameless, Profile, SiteList, SiteTotals};
 use mallow_wire::shared::MAPPINGS_VARIABLE;
 use rustix::time::{ClockId, clock_gettime};
@@ -47,7 +47,7 @@ pub struct RecordOptions {
     /// How the command is started.
     pub spawn: SpawnOptions,
     /// The preload library's bytes.
-    pub preload: &'static [u8],
+    pub preload: Content<'static>,
     /// Called with the command's pid and its trace once it runs.
     pub started: Option<fn(u32, &Path)>,
     /// Called when the command has ended: who interrupts from here on does not want to wait for names.
@@ -251,7 +251,7 @@ mod tests {
             delay: Duration::ZERO,
             regions: None,
             spawn: SpawnOptions::default(),
-            preload: b"",
+            preload: Content::Plain(b""),
             started: None,
             ended: None,
         };

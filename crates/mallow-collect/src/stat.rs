@@ -14,7 +14,7 @@ use crate::session::{Registration, Session};
 use crate::starts::Starts;
 use crate::target::{Mode, Target, TracedCommand};
 use crate::unseen;
-use mallow_launch::{Interrupts, Launch, SpawnOptions};
+use mallow_launch::{Content, Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Process, Totals};
 use rustc_hash::FxHashMap;
 use std::ffi::OsString;
@@ -31,7 +31,7 @@ pub struct StatOptions {
     /// How the command is started.
     pub spawn: SpawnOptions,
     /// The preload library's bytes.
-    pub preload: &'static [u8],
+    pub preload: Content<'static>,
 }
 
 /// One run's metrics.

@@ -1,7 +1,7 @@
 //! Starting a command, with a library in it or without.
 
 use crate::executable::obstacle_sentence;
-use crate::{LaunchError, SpawnOptions, executable, preload, static_start};
+use crate::{Content, LaunchError, SpawnOptions, executable, preload, static_start};
 use mallow_wire::executable::Obstacle;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -12,8 +12,8 @@ use std::process::{Child, Command};
 pub struct Preload<'a> {
     /// How the library's file name begins.
     pub name_start: &'a str,
-    /// The library's bytes.
-    pub library: &'a [u8],
+    /// The library.
+    pub library: Content<'a>,
     /// Variables that tell the library what to do.
     pub variables: &'a [(&'a str, &'a str)],
 }

@@ -6,8 +6,9 @@
 //!
 //! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `static_start`, `spawn_options`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `running`, `interrupts`.
 
+mod content;
 mod error;
 mod executable;
 mod interrupts;
@@ -17,6 +18,7 @@ mod running;
 mod spawn_options;
 mod static_start;
 
+pub use content::{Content, Packed};
 pub use error::LaunchError;
 pub use executable::{PRIVILEGED, find_program, is_static, obstacle_sentence};
 pub use interrupts::{IgnoredSignals, Interrupts};

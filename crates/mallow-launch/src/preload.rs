@@ -4,9 +4,9 @@
 //! only that user can write and that everybody can read: a program that gives up its rights still has to load
 //! the library into its children.
 
-use crate::LaunchError;
-use std::fs::{self, DirBuilder, File};
-use std::io::{self, Read, Write};
+use crate::{Content, LaunchError};
+use std::fs::{self, DirBuilder};
+use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
 pub const LIBRARY_NAME_START: &str = "libmallow_preload";
 
 /// Unpacks the library unless it is there, and returns its path.
-pub(crate) fn unpack_library(name_start: &str, library: &[u8]) -> Result<PathBuf, LaunchError> {
+pub(crate) fn unpack_library(name_start: &str, library: Content<'_>) -> Result<PathBuf, LaunchError> {
     match std::env::var_os(LIBRARY_VARIABLE).filter(|_| name_start == LIBRARY_NAME_START) {
         Some(path) => Ok(path.into()),
         None => unpack(name_start, ".so", library),
@@ -30,7 +30,7 @@ pub(crate) fn unpack_library(name_start: &str, library: &[u8]) -> Result<PathBuf
 ///
 /// # Errors
 /// When there is no folder for it.
-pub fn unpack(name_start: &str, extension: &str, content: &[u8]) -> Result<PathBuf, LaunchError> {
+pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result<PathBuf, LaunchError> {
     let mut tried = Vec::new();
     for directory in places() {
         // A relative name would be looked up from wherever a program of the command stands.
@@ -80,19 +80,23 @@ fn made(directory: &Path) -> io::Result<()> {
     mallow_files::check_ours(directory)
 }
 
-fn unpack_into(directory: &Path, [name_start, extension]: [&str; 2], content: &[u8]) -> io::Result<PathBuf> {
+fn unpack_into(
+    directory: &Path,
+    [name_start, extension]: [&str; 2],
+    content: Content<'_>,
+) -> io::Result<PathBuf> {
     made(directory)?;
     check_place(directory)?;
     // The name carries the content's checksum, so versions live side by side and running programs keep
     // theirs.
-    let path = directory.join(format!("{name_start}-{:08x}{extension}", crc32fast::hash(content)));
-    if holds(&path, content) {
+    let path = directory.join(format!("{name_start}-{:08x}{extension}", content.checksum()));
+    if content.is_in(&path) {
         return Ok(path);
     }
     let fresh = directory.join(format!(".preload-{}", std::process::id()));
     let _ = fs::remove_file(&fresh);
     let mut file = mallow_files::create_new(&fresh)?;
-    file.write_all(content)?;
+    file.write_all(&content.unpacked()?)?;
     file.set_permissions(fs::Permissions::from_mode(0o755))?;
     fs::rename(&fresh, &path)?;
     Ok(path)
@@ -107,11 +111,6 @@ fn check_place(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn holds(path: &Path, content: &[u8]) -> bool {
-    let mut found = Vec::new();
-    File::open(path).and_then(|mut file| file.read_to_end(&mut found)).is_ok() && found == content
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,10 +121,10 @@ mod tests {
     fn unpacking_twice_gives_one_file_and_mends_a_damaged_one() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("mallow");
-        let path = unpack_into(&place, NAME, b"library").unwrap();
-        assert_eq!(unpack_into(&place, NAME, b"library").unwrap(), path);
+        let path = unpack_into(&place, NAME, Content::Plain(b"library")).unwrap();
+        assert_eq!(unpack_into(&place, NAME, Content::Plain(b"library")).unwrap(), path);
         fs::write(&path, b"damaged").unwrap();
-        assert_eq!(unpack_into(&place, NAME, b"library").unwrap(), path);
+        assert_eq!(unpack_into(&place, NAME, Content::Plain(b"library")).unwrap(), path);
         assert_eq!(fs::read(&path).unwrap(), b"library");
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o755);
     }
@@ -142,10 +141,10 @@ mod tests {
     fn a_directory_that_others_can_write_or_swap_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("mallow");
-        unpack_into(&place, NAME, b"x").unwrap();
+        unpack_into(&place, NAME, Content::Plain(b"x")).unwrap();
         let refused = |folder: &Path| {
             fs::set_permissions(folder, fs::Permissions::from_mode(0o777)).unwrap();
-            let said = unpack_into(&place, NAME, b"x").unwrap_err().to_string();
+            let said = unpack_into(&place, NAME, Content::Plain(b"x")).unwrap_err().to_string();
             fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).unwrap();
             said
         };

@@ -7,7 +7,7 @@ use crate::joins::{Joins, ScriptNote};
 use crate::memory::SlotContents;
 use crate::scripts::keys_of;
 use linux_perf_event_reader::{EventRecord, SampleRecord};
-use mallow_launch::Preload;
+use mallow_launch::{Content, Preload};
 use mallow_wire::timers::{ASKED, Header, IS_CUT, IS_LATE, SCRIPT};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const LIBRARY_NAME_START: &str = "libmallow_timers";
 
 /// Returns what is preloaded into the command.
-pub(crate) fn preload<'a>(library: &'a [u8], variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
+pub(crate) fn preload<'a>(library: Content<'a>, variables: &'a [(&'a str, &'a str)]) -> Preload<'a> {
     Preload { name_start: LIBRARY_NAME_START, library, variables }
 }
 

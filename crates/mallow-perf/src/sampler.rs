@@ -14,7 +14,7 @@ use crate::runtimes::remove_lists;
 use crate::{Folder, Origin, PerfError, Sampled};
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordParseInfo, RecordType};
 use mallow_counters::Event as Counted;
-use mallow_launch::{Interrupts, Launch, RunningCommand, SpawnOptions, start_unrecorded};
+use mallow_launch::{Content, Interrupts, Launch, RunningCommand, SpawnOptions, start_unrecorded};
 use mallow_wire::timers::VARIABLE;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -56,7 +56,7 @@ pub struct SamplingOptions {
     /// Timers of the command's threads make the samples, whether the kernel has perf events or not.
     pub timers_only: bool,
     /// The library that is preloaded into the command.
-    pub inside: &'static [u8],
+    pub inside: Content<'static>,
     /// If perf events take the samples, nothing is preloaded and no runtime is configured.
     pub leaves_alone: bool,
 }
@@ -585,7 +585,7 @@ mod tests {
             summary_only: false,
             duration: None,
             timers_only: false,
-            inside: &[],
+            inside: Content::Plain(&[]),
             leaves_alone: true,
         };
         let ring_bytes = |options, purpose| ring_bytes(&options, purpose);

@@ -4,7 +4,7 @@ use crate::bench::Bench;
 use crate::{Output, RunnerError};
 use mallow_bench::{Allocations, RunEnd, Session};
 use mallow_collect::{CommandLines, StatOptions, StatOutcome};
-use mallow_launch::SpawnOptions;
+use mallow_launch::{Content, SpawnOptions};
 use mallow_profile::{Exit, Process};
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,7 +14,7 @@ impl Bench<'_> {
     ///
     /// # Errors
     /// When a command beside them fails.
-    pub fn recorded(&mut self, session: &mut Session, preload: &'static [u8]) -> Result<(), RunnerError> {
+    pub fn recorded(&mut self, session: &mut Session, preload: Content<'static>) -> Result<(), RunnerError> {
         for index in 0..self.plan.commands.len() {
             for _ in 0..self.plan.recorded_runs {
                 if self.is_interrupted() {
@@ -64,7 +64,7 @@ impl Bench<'_> {
         Ok((self.programs[index].words.clone(), SpawnOptions { output, input, ..SpawnOptions::default() }))
     }
 
-    fn count(&self, index: usize, preload: &'static [u8]) -> Result<Allocations, String> {
+    fn count(&self, index: usize, preload: Content<'static>) -> Result<Allocations, String> {
         let (command, spawn) = self.quiet_start(index).map_err(|error| error.to_string())?;
         let shell = self.programs[index].in_shell.then(|| command.clone());
         let outcome = mallow_collect::stat(&StatOptions {

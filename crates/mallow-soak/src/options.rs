@@ -2,6 +2,7 @@
 
 use mallow_collect::CommandLines;
 use mallow_growth::Rules;
+use mallow_launch::Content;
 use mallow_load::{Amount, Endpoint, Load, Protocol};
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -120,7 +121,7 @@ pub struct SoakOptions {
     /// What is kept of the command lines of the server, its processes and the load.
     pub command_lines: CommandLines,
     /// The preload library's bytes.
-    pub preload: &'static [u8],
+    pub preload: Content<'static>,
 }
 
 impl SoakOptions {

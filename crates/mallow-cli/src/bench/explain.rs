@@ -56,7 +56,7 @@ fn record(bench: &Bench<'_>, index: usize, path: &Path) -> Result<(), Failure> {
         delay: Duration::ZERO,
         regions: None,
         spawn,
-        preload: preload::library(),
+        preload: preload::LIBRARY,
         started: None,
         ended: Some(interrupts::end_waits_for_names),
     };

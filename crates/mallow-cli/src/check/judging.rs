@@ -60,9 +60,9 @@ fn measured(check: &Check, suite: &Suite, baselines: &Baselines) -> Result<Check
     let mut resolve = |module: &_, calls: &[u64]| names.borrow_mut().of_calls(module, calls);
     let mut runner = Runner {
         command_lines: check.measuring.command_lines,
-        preload: preload::library(),
+        preload: preload::LIBRARY,
         ended: Some(interrupts::end_waits_for_names),
-        spawner: preload::spawner(),
+        spawner: preload::SPAWNER,
         resolve: &mut resolve,
     };
     let stderr = std::io::stderr();

@@ -83,7 +83,7 @@ pub(crate) fn plan(low: &LowSoak, variable: &dyn Fn(&str) -> Option<String>) -> 
             None => SNAPSHOT_HEAP_BYTES_MAX,
         },
         command_lines: low.shown.arguments.command_lines(),
-        preload: preload::library(),
+        preload: preload::LIBRARY,
     };
     let settings = around.settings(&options, url);
     Ok(Plan { options, settings, notes })

@@ -94,7 +94,7 @@ pub(super) const WRAPPERS: &[Rule] = &[
         Starts("uprv_malloc"), Starts("uprv_calloc"), Starts("uprv_realloc"),
     ] },
     Rule { language: "MariaDB", patterns: &[
-        Is("my_malloc"), Is("my_realloc"), Is("my_multi_malloc"), Is("my_memdup"),
+        Is("my_malloc"), Is("my_realloc"), Starts("my_multi_malloc"), Is("my_memdup"),
         // Memory of one of its roots.
         Is("alloc_root"), Is("root_alloc"),
     ] },

@@ -53,7 +53,7 @@ pub(super) fn sampled(bench: &Bench<'_>, session: &Session) -> Result<Result<Sam
         summary_only: true,
         duration: None,
         timers_only: false,
-        inside: crate::preload::timers(),
+        inside: crate::preload::TIMERS,
         leaves_alone: false,
     };
     let mut profiles = Vec::new();

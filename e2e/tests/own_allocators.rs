@@ -234,7 +234,8 @@ fn a_pool_beside_threads_that_allocate_is_noticed() {
     let report = session.report(&[]);
     let warning = report["warnings"][0].as_str().unwrap();
     assert!(
-        warning.contains("of its memory did not come from malloc, from which it had 4.01 MiB at most"),
+        warning.contains(" (pool): ")
+            && warning.contains("of its memory did not come from malloc, from which it had 4.01 MiB at most"),
         "{report:#}"
     );
     assert_eq!(report["complete"], false);

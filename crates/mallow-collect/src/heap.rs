@@ -13,7 +13,9 @@ pub use linked::{Linked, linked_into};
 pub use own_allocator::{NotSeen, OwnAllocator};
 pub(crate) use resident::MemoryWatch;
 
-use mallow_base::Bytes;
+use crate::mapping::Mapping;
+use mallow_base::{Bytes, printable};
+use std::path::Path;
 
 /// Metrics of a process's memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -102,30 +104,37 @@ pub fn heap_source(
     }
 }
 
+/// What a sentence calls a process: `process 7 (app)`, of many the one that is meant.
+pub(crate) fn who(pid: u32, mapping: &Mapping) -> String {
+    let name = mapping.executable().and_then(Path::file_name);
+    let name = name.map(|name| format!(" ({})", printable(&name.to_string_lossy())));
+    format!("process {pid}{}", name.unwrap_or_default())
+}
+
 impl HeapSource {
     /// Returns whether the recorded metrics are not those of the process's heap, so that no verdict may use them.
     pub fn is_blind(&self) -> bool {
         matches!(self, HeapSource::OwnAllocator(_) | HeapSource::Unexplained)
     }
 
-    /// Returns the sentence about a process; `None` if its memory comes from `malloc`.
-    pub fn sentence(&self, pid: u32, metrics: &HeapMetrics) -> Option<String> {
+    /// Returns the sentence about a process, `who`; `None` if its memory comes from `malloc`.
+    pub fn sentence(&self, who: &str, metrics: &HeapMetrics) -> Option<String> {
         let without_malloc =
             if metrics.are_explained() { metrics.foreign_bytes } else { metrics.resident_bytes };
         let (resident, recorded) = (Bytes(metrics.resident_bytes), Bytes(metrics.recorded_bytes));
         match self {
             HeapSource::Malloc => None,
             HeapSource::Core => Some(format!(
-                "process {pid} is a static program that is recorded by the mallow-alloc in it: what C code in it allocates and what programs \
+                "{who} is a static program that is recorded by the mallow-alloc in it: what C code in it allocates and what programs \
                  it starts is not seen"
             )),
-            HeapSource::OwnAllocator(own) => Some(own.sentence(pid)),
+            HeapSource::OwnAllocator(own) => Some(own.sentence(who)),
             HeapSource::Managed { runtime } => Some(format!(
-                "process {pid}: {runtime} keeps its objects in a heap of its own, which does not come from malloc: {resident} were \
+                "{who}: {runtime} keeps its objects in a heap of its own, which does not come from malloc: {resident} were \
                  resident there, and {recorded} at most were recorded"
             )),
             HeapSource::Unexplained => Some(format!(
-                "process {pid}: {} of its memory did not come from malloc, from which it had {recorded} at most: it has an \
+                "{who}: {} of its memory did not come from malloc, from which it had {recorded} at most: it has an \
                  allocator of its own, or takes memory from the kernel itself, so its metrics are not those of its heap",
                 Bytes(without_malloc)
             )),
@@ -177,8 +186,8 @@ mod tests {
         let (source, metrics) = foreign(96 * MIB, 5 * MIB);
         assert!(metrics.are_explained());
         assert_eq!(
-            source.sentence(7, &metrics).unwrap(),
-            "process 7: 96.0 MiB of its memory did not come from malloc, from which it had 5.00 MiB at most: it has an allocator \
+            source.sentence("process 7 (app)", &metrics).unwrap(),
+            "process 7 (app): 96.0 MiB of its memory did not come from malloc, from which it had 5.00 MiB at most: it has an allocator \
              of its own, or takes memory from the kernel itself, so its metrics are not those of its heap"
         );
         for (foreign_bytes, recorded_bytes) in [(15 * MIB, 2 * MIB), (96 * MIB, 24 * MIB)] {
@@ -218,7 +227,7 @@ mod tests {
         assert!(!managed.is_blind());
         assert!(
             managed
-                .sentence(7, &much)
+                .sentence("process 7", &much)
                 .unwrap()
                 .starts_with("process 7: Go keeps its objects in a heap of its own")
         );

@@ -35,6 +35,10 @@ impl PrivateSocket {
     /// Opens one whose name has this label, and this at its end.
     pub(crate) fn open(folder: &Path, label: &str, end: &str) -> Option<PrivateSocket> {
         remove_left(folder);
+        PrivateSocket::make(folder, label, end)
+    }
+
+    fn make(folder: &Path, label: &str, end: &str) -> Option<PrivateSocket> {
         let (path, fresh) =
             (folder.join(format!("{FILE_NAME_START}{label}{end}")), folder.join(format!(".{label}{end}")));
         path.to_str()?;
@@ -55,7 +59,7 @@ impl PrivateSocket {
 
     /// Opens another one beside it, with this at the end of its name.
     pub(crate) fn beside(&self, end: &str) -> Option<PrivateSocket> {
-        PrivateSocket::open(&self.folder, &self.label, end)
+        PrivateSocket::make(&self.folder, &self.label, end)
     }
 }
 

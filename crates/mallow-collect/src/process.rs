@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::drain::Pass;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
-use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch};
+use crate::heap::{Executables, HeapMetrics, HeapSource, MemoryWatch, who};
 use crate::made_code::{CodeLists, MadeCode};
 use crate::mapping::{Mapping, Memory};
 use crate::marks::{self, Counted, FROM_FIRST, FROM_MAIN, Marks, Scope};
@@ -460,7 +460,7 @@ impl TracedProcess {
         }
         self.memory.settle();
         let source = self.heap_source();
-        let sentence = source.sentence(self.pid, &self.heap_metrics())?;
+        let sentence = source.sentence(&who(self.pid, &self.mapping), &self.heap_metrics())?;
         Some((source.is_blind(), sentence))
     }
 

@@ -6,7 +6,7 @@ use crate::collector::turn_away;
 use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::findings::Findings;
-use crate::heap::{Executables, MemoryWatch};
+use crate::heap::{Executables, MemoryWatch, who};
 use crate::mapping::Mapping;
 use crate::patching::Inside;
 use crate::peer::Peer;
@@ -143,7 +143,7 @@ impl Counted {
         self.memory.settle();
         let metrics = self.memory.metrics(&self.mapping, recorded_bytes);
         let source = self.memory.source(&metrics, &self.mapping, std::iter::empty());
-        Some((source.is_blind(), source.sentence(self.pid, &metrics)?))
+        Some((source.is_blind(), source.sentence(&who(self.pid, &self.mapping), &metrics)?))
     }
 }
 

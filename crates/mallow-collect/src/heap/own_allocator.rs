@@ -48,14 +48,14 @@ impl OwnAllocator {
         Some(OwnAllocator { name: name.to_owned(), library: None, why })
     }
 
-    /// Returns the sentence about its process.
-    pub(crate) fn sentence(&self, pid: u32) -> String {
+    /// Returns the sentence about its process, `who`.
+    pub(crate) fn sentence(&self, who: &str) -> String {
         let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
         let (why, cure) = self.why.cause_and_cure();
-        let who =
+        let whose =
             self.library.as_deref().map_or("its executable".to_owned(), |name| format!("its library {name}"));
         format!(
-            "process {pid}: {who} {brings} {}, {why}, so its metrics are not those of its heap; {cure}",
+            "{who}: {whose} {brings} {}, {why}, so its metrics are not those of its heap; {cure}",
             self.name
         )
     }
@@ -112,11 +112,11 @@ mod tests {
             why: NotSeen::Functions(unseen),
         };
         assert_eq!(
-            own(vec![unseen("free")]).sentence(7),
+            own(vec![unseen("free")]).sentence("process 7"),
             "process 7: its executable brings its own malloc, not all of which can be seen (free: it is too short), so its metrics \
              are not those of its heap; link it against the allocator's shared library, or without it, to record it"
         );
-        let many = own(["a", "b", "c", "d", "e"].map(unseen).to_vec()).sentence(7);
+        let many = own(["a", "b", "c", "d", "e"].map(unseen).to_vec()).sentence("process 7");
         assert!(many.contains("c: it is too short; and 2 more)"), "{many}");
     }
 }

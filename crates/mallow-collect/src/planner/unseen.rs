@@ -33,6 +33,6 @@ impl UnseenLibrary {
     }
 
     pub(crate) fn sentence(&self) -> String {
-        self.allocator.sentence(self.pid)
+        self.allocator.sentence(&format!("process {}", self.pid))
     }
 }

@@ -299,8 +299,7 @@ fn other_memory_is_no_allocators() {
                  pthread_mutex_lock(&turn); for (int i = 0; i < 80000; i++) blocks[i] = memset(malloc(128), 1, 128);\n\
                  for (int i = 0; i < 79999; i++) free(blocks[i]);\n pthread_mutex_unlock(&turn); pthread_barrier_wait(&all); {wait} return p; }}\n\
                  int main(void) {{ pthread_t threads[8]; pthread_barrier_init(&all, NULL, 8);\n\
-                 for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, work, NULL);\n\
-                 for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);\nreturn 0; }}\n"
+                 for (int i = 0; i < 8; i++) pthread_create(&threads[i], NULL, work, NULL);\n for (int i = 0; i < 8; i++) pthread_join(threads[i], NULL);\nreturn 0; }}\n"
             ),
         ),
         (

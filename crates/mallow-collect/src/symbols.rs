@@ -69,9 +69,15 @@ impl Tables {
         let map = ModuleMap::of(&process.modules);
         let mut numbers = vec![None; process.modules.len()];
         let mut locations = vec![NO_LOCATION; all.len()];
+        let mut line_before = None;
         for (key, address) in &mut keys {
-            if let Some(frame) = process.scripts.frame(node_key(key.avma, key.exact, key.generation)) {
-                key.location = self.script_location(frame);
+            if let Some(line) = process.scripts.line(node_key(key.avma, key.exact, key.generation)) {
+                // Places of a line follow one another.
+                key.location = match line_before {
+                    Some((before, location)) if before == line => location,
+                    _ => self.script_location(process.scripts.frame_of(line)),
+                };
+                line_before = Some((line, key.location));
                 locations[*address as usize] = key.location;
                 continue;
             }

@@ -16,5 +16,5 @@ mod weave;
 pub use code_log::{CodeLog, Logged};
 pub use frame_table::FrameTable;
 pub use java_code::JavaMethod;
-pub use scripts::{Scripts, unread_sentence};
+pub use scripts::{ScriptLine, Scripts, unread_sentence};
 pub use weave::{entries, weave};

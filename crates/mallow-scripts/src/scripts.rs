@@ -35,6 +35,15 @@ pub struct Scripts {
     lines_bytes: Arc<AtomicU64>,
 }
 
+/// A line of a piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ScriptLine {
+    /// The number of the code in the process's log.
+    code: u32,
+    /// None where the code was not read, or has no line there.
+    line: Option<u32>,
+}
+
 /// Runtimes of one process. Who logs more is not one of them.
 const RUNTIMES_MAX: usize = 16;
 /// Threads that may be within a record at once. Who leaves more unfinished has what follows read when they are finished.
@@ -132,10 +141,14 @@ impl Scripts {
 
     /// The frame of a script's node; none for another one.
     pub fn frame(&self, key: u64) -> Option<Frame> {
+        self.line(key).map(|line| self.frame_of(line))
+    }
+
+    /// The line of a script's node, of which there are several in most lines; none for another node.
+    pub fn line(&self, key: u64) -> Option<ScriptLine> {
         let at = script_frame(key)?;
         let Some(code) = self.codes.get(&at.code) else {
-            let function = format!("[code {} of a script, which was not read]", at.code);
-            return Some(Frame { function, language: self.language, ..Frame::default() });
+            return Some(ScriptLine { code: at.code, line: None });
         };
         let gone_through = self.lines_bytes.fetch_add(code.lines.len() as u64, Ordering::Relaxed);
         let line = match code.runtime {
@@ -144,13 +157,23 @@ impl Scripts {
             RUNTIME_HOTSPOT => java_code::line(&code.lines, at.place),
             _ => code_lines::line(code.version, &code.lines, code.first_line, at.place),
         };
-        Some(Frame {
+        let line = Some(line.unwrap_or(code.first_line)).filter(|line| *line > 0);
+        Some(ScriptLine { code: at.code, line })
+    }
+
+    /// The frame of a line.
+    pub fn frame_of(&self, ScriptLine { code: number, line }: ScriptLine) -> Frame {
+        let Some(code) = self.codes.get(&number) else {
+            let function = format!("[code {number} of a script, which was not read]");
+            return Frame { function, language: self.language, ..Frame::default() };
+        };
+        Frame {
             function: code.name.clone(),
             file: Some(code.file.clone()).filter(|file| !file.is_empty() || code.runtime != RUNTIME_HOTSPOT),
-            line: Some(line.unwrap_or(code.first_line)).filter(|line| *line > 0),
+            line,
             language: language(code.runtime),
             ..Frame::default()
-        })
+        }
     }
 
     /// Why the scripts' frames of a process are not on its stacks, if they are not.

@@ -51,7 +51,7 @@ impl Doorbells {
     /// Starts the thread; none where it cannot wait for many words.
     pub(crate) fn start() -> Option<Doorbells> {
         // Without a word to wait for, the kernel says whether it knows the call.
-        if !matches!(wait(&[]), Err(Errno::INVAL)) {
+        if !matches!(wait_for(&[]), Err(Errno::INVAL)) {
             return None;
         }
         let ready = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
@@ -110,17 +110,20 @@ impl Listener {
     }
 
     fn run(&self) {
+        // Nothing is allocated for a ring: how often there is one is a matter of time. The memory of the words is that of the bells.
+        let (mut bells, mut waits): (Vec<Arc<Bell>>, Vec<futex::Wait>) = (Vec::new(), Vec::new());
         while !self.has_ended.load(Ordering::SeqCst) {
+            waits.clear();
             // Read before the list: what changes behind it ends the wait at once.
-            let mut words = vec![(&self.changed, self.changed.load(Ordering::SeqCst))];
-            let bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let rung: Vec<bool> = bells.iter().map(|bell| bell.is_new(&mut words)).collect();
-            if rung.contains(&true) {
+            waits.push(wait_while(&self.changed, self.changed.load(Ordering::SeqCst)));
+            bells.clone_from(&self.bells.lock().unwrap_or_else(PoisonError::into_inner));
+            let has_rung = bells.iter().fold(false, |any, bell| bell.is_new(&mut waits) | any);
+            if has_rung {
                 let _ = rustix::io::write(&self.ready, &1u64.to_ne_bytes());
                 std::thread::sleep(REST);
                 continue;
             }
-            match wait(&words) {
+            match wait_for(&waits) {
                 Ok(()) | Err(Errno::AGAIN | Errno::INTR) => {}
                 Err(_) => return,
             }
@@ -135,25 +138,26 @@ impl Bell {
     }
 
     /// Returns whether it was rung since it was heard; adds its word.
-    fn is_new<'a>(&'a self, words: &mut Vec<(&'a AtomicU32, u32)>) -> bool {
+    fn is_new(&self, waits: &mut Vec<futex::Wait>) -> bool {
         let word = &self.memory.header().doorbell.rung;
         let rung = word.load(Ordering::SeqCst);
-        words.push((word, rung));
+        waits.push(wait_while(word, rung));
         self.heard.swap(rung, Ordering::Relaxed) != rung
     }
 }
 
-/// Sleeps until one of the words is woken, or is not what it was.
-fn wait(words: &[(&AtomicU32, u32)]) -> Result<(), Errno> {
-    let wait = |(word, value): &(&AtomicU32, u32)| {
-        let mut wait = futex::Wait::new();
-        wait.val = u64::from(*value);
-        wait.uaddr = futex::WaitPtr::new(word.as_ptr().cast());
-        wait.flags = futex::WaitFlags::SIZE_U32;
-        wait
-    };
-    let waits: Vec<futex::Wait> = words.iter().map(wait).collect();
-    futex::waitv(&waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic).map(|_| ())
+/// Sleeps until one of the waits ends.
+fn wait_for(waits: &[futex::Wait]) -> Result<(), Errno> {
+    futex::waitv(waits, futex::WaitvFlags::empty(), None, ClockId::Monotonic).map(drop)
+}
+
+/// A wait that ends when the word is woken, or is not this value.
+fn wait_while(word: &AtomicU32, value: u32) -> futex::Wait {
+    let mut wait = futex::Wait::new();
+    wait.val = u64::from(value);
+    wait.uaddr = futex::WaitPtr::new(word.as_ptr().cast());
+    wait.flags = futex::WaitFlags::SIZE_U32;
+    wait
 }
 
 #[cfg(test)]

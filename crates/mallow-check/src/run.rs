@@ -57,11 +57,11 @@ pub struct Task<'a> {
 pub struct Runner<'a> {
     /// How much is kept of the command lines of tests, in their traces.
     pub command_lines: CommandLines,
-    /// The preload library's bytes.
+    /// The preload library.
     pub preload: Content<'static>,
     /// Called whenever a program has ended, as by `RecordOptions`.
     pub ended: Option<fn()>,
-    /// The bytes of the program that starts and times others.
+    /// The program that starts and times others.
     pub spawner: Content<'static>,
     /// Names addresses.
     pub resolve: Resolve<'a>,

@@ -46,7 +46,7 @@ pub struct RecordOptions {
     pub regions: Option<Counted>,
     /// How the command is started.
     pub spawn: SpawnOptions,
-    /// The preload library's bytes.
+    /// The preload library.
     pub preload: Content<'static>,
     /// Called with the command's pid and its trace once it runs.
     pub started: Option<fn(u32, &Path)>,

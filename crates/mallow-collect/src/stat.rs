@@ -30,7 +30,7 @@ pub struct StatOptions {
     pub command_lines: CommandLines,
     /// How the command is started.
     pub spawn: SpawnOptions,
-    /// The preload library's bytes.
+    /// The preload library.
     pub preload: Content<'static>,
 }
 

@@ -2,7 +2,7 @@
 
 use flate2::read::ZlibDecoder;
 use std::borrow::Cow;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -35,13 +35,15 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Returns whether a file holds it: its length and checksum. The file is one that no other user can write.
+    /// Returns whether a file holds it: of what is packed, by length and checksum. The file is one that no other user can write.
     pub(crate) fn is_in(&self, path: &Path) -> bool {
-        let bytes = match self {
-            Content::Plain(bytes) => bytes.len() as u64,
-            Content::Packed(packed) => packed.bytes,
-        };
-        sums_of(path).is_ok_and(|found| found == (bytes, self.checksum()))
+        match self {
+            // Of plans there is any number, and two may have one checksum.
+            Content::Plain(bytes) => fs::read(path).is_ok_and(|found| found == *bytes),
+            Content::Packed(packed) => {
+                sums_of(path).is_ok_and(|found| found == (packed.bytes, packed.checksum))
+            }
+        }
     }
 
     /// The bytes themselves.
@@ -79,6 +81,7 @@ mod tests {
     use super::*;
     use flate2::Compression;
     use flate2::write::ZlibEncoder;
+    use std::collections::HashMap;
     use std::io::Write;
 
     #[test]
@@ -101,6 +104,21 @@ mod tests {
             }
         }
         assert!(Content::Packed(packed).unpacked().is_err());
+    }
+
+    #[test]
+    fn what_is_plain_is_no_other_content_with_its_checksum() {
+        let mut known = HashMap::new();
+        let texts = (1u64..).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+        let (one, other) = texts
+            .into_iter()
+            .find_map(|text| Some((known.insert(crc32fast::hash(&text), text)?, text)))
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, one).unwrap();
+        assert_eq!(Content::Plain(&one).checksum(), Content::Plain(&other).checksum());
+        assert_eq!((Content::Plain(&one).is_in(&path), Content::Plain(&other).is_in(&path)), (true, false));
     }
 
     #[test]

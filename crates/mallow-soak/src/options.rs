@@ -120,7 +120,7 @@ pub struct SoakOptions {
     pub snapshot_heap_bytes_max: u64,
     /// What is kept of the command lines of the server, its processes and the load.
     pub command_lines: CommandLines,
-    /// The preload library's bytes.
+    /// The preload library.
     pub preload: Content<'static>,
 }
 

@@ -8,6 +8,7 @@ use mallow_base::Frame;
 
 use crate::binary::Binary;
 use crate::dwarf::{self, Worker};
+use crate::is_nameless;
 use crate::names::{Coverage, Names};
 use crate::problem::Problem;
 use crate::reader::Slice;
@@ -152,9 +153,7 @@ fn nameless(names: &Names<'_>, has_dwarf: bool, frames: &[Vec<Frame>]) -> Option
     }
     match names.coverage() {
         Coverage::Nothing => Some(Problem::Symbolless),
-        Coverage::Exported if frames.iter().flatten().any(|frame| frame.function.starts_with("0x")) => {
-            Some(Problem::Stripped)
-        }
+        Coverage::Exported if frames.iter().any(|frames| is_nameless(frames)) => Some(Problem::Stripped),
         Coverage::Exported | Coverage::Whole => None,
     }
 }

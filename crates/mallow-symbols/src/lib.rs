@@ -248,7 +248,7 @@ impl Symbolizer {
         if let Some(problem) = &answers.problem
             && self.warned.insert(module.clone())
         {
-            let nameless = answers.frames.values().filter(|frames| is_nameless(frames)).count();
+            let nameless = answers.frames.values().filter(|frames| problem::is_nameless(frames)).count();
             self.missing.push(Missing { module: module.path.clone(), problem: problem.clone(), nameless });
         }
     }
@@ -292,11 +292,6 @@ fn answers_of(answer: Answer, svmas: &[u64]) -> Answers {
 /// file.
 fn names_a_file(path: &str) -> bool {
     !(path.is_empty() || ["[", "/memfd:", "//anon"].iter().any(|start| path.starts_with(start)))
-}
-
-/// Returns whether one of these frames has an address for a name.
-fn is_nameless(frames: &[Frame]) -> bool {
-    frames.iter().any(|frame| frame.function.starts_with("0x"))
 }
 
 /// The frame of an address of which nothing is known.

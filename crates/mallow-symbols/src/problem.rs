@@ -1,6 +1,6 @@
 //! What was missing when the addresses of a module were looked up, and the sentences that say so.
 
-use mallow_base::printable;
+use mallow_base::{Frame, printable};
 use std::cmp::Reverse;
 
 /// What was missing or damaged.
@@ -21,6 +21,11 @@ pub(crate) struct Missing {
     pub(crate) problem: Problem,
     /// How many of the first addresses that were asked for have no name.
     pub(crate) nameless: usize,
+}
+
+/// Returns whether one of these frames has an address for a name.
+pub(crate) fn is_nameless(frames: &[Frame]) -> bool {
+    frames.iter().any(|frame| frame.function.starts_with("0x"))
 }
 
 /// So many files of one kind have a sentence each. A program with a window has dozens, and more sentences than rows in its summary.

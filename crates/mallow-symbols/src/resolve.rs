@@ -8,9 +8,8 @@ use mallow_base::Frame;
 
 use crate::binary::Binary;
 use crate::dwarf::{self, Worker};
-use crate::is_nameless;
 use crate::names::{Coverage, Names};
-use crate::problem::Problem;
+use crate::problem::{Problem, is_nameless};
 use crate::reader::Slice;
 use crate::sections::{Failure, caught};
 use crate::split::{SplitDwarf, Store};

@@ -34,7 +34,7 @@ pub(super) struct Row {
     pub(super) record_cold: Added,
     pub(super) heaptrack: Added,
     pub(super) stat: Added,
-    pub(super) forward: Added,
+    pub(super) least_stat: Added,
     /// CPU time of the collector under `mallow record`.
     pub(super) collector_cpu_s: f64,
     pub(super) bare_peaks: Peaks,
@@ -66,7 +66,7 @@ impl Row {
             record_cold: added(&mine, Tool::RecordCold),
             heaptrack: added(&mine, Tool::Heaptrack),
             stat: added(&mine, Tool::Stat),
-            forward: added(&mine, Tool::Forward),
+            least_stat: added(&mine, Tool::LeastStat),
             collector_cpu_s: timed(Tool::Record, |sample| sample.own_cpu_s),
             bare_peaks: peaks(Tool::Bare),
             record_peaks: peaks(Tool::Record),
@@ -192,7 +192,7 @@ pub(super) mod tests {
         assert_eq!((row.record.wall_s, row.heaptrack.wall_s, row.stat.wall_s), (0.25, 2.0, 0.125));
         assert_eq!((row.record.cpu_s, row.wall_ratio()), (0.5, Some(0.125)));
         assert_eq!(row.cold_wall_ratio(), Some(0.25));
-        assert_eq!((row.percent(row.stat), row.percent(row.forward)), (6.25, 3.125));
+        assert_eq!((row.percent(row.stat), row.percent(row.least_stat)), (6.25, 3.125));
         assert_eq!(row.per_call_ns(row.stat.wall_s), 125_000.0);
         assert_eq!((row.events, row.trace_bytes_per_call()), (1000, 2.0));
         assert_eq!(row.collector_millions(), Some(0.002));

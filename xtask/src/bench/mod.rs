@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: what mallow costs, measured side by side with `heaptrack` in one run.
 //!
-//! Each program runs bare, under `mallow record`, under `heaptrack`, under `mallow stat` and with a library that only forwards the calls, round after
-//! round, and the metrics are medians of the differences within a round, so that a machine that grows slower
+//! Each program runs bare, under `mallow record`, under `heaptrack`, under `mallow stat` and with a library that counts as `stat` does in the
+//! fewest steps, round after round, and the metrics are medians of the differences within a round, so that a machine that grows slower
 //! or faster meanwhile does not favour anybody. Memory is sampled in a round of its own, because sampling
 //! disturbs what is timed. It prints metrics and never fails because of one: a busy machine is not a fault.
 

@@ -17,13 +17,13 @@ pub(super) enum Tool {
     Heaptrack,
     Stat,
     /// A preloaded library that passes each call on and does nothing else: what no tool that is preloaded can do without.
-    Forward,
+    LeastStat,
 }
 
 impl Tool {
     /// The order within a round: who is compared stands side by side.
     pub(super) const ALL: [Tool; 6] =
-        [Tool::Bare, Tool::Record, Tool::RecordCold, Tool::Heaptrack, Tool::Stat, Tool::Forward];
+        [Tool::Bare, Tool::Record, Tool::RecordCold, Tool::Heaptrack, Tool::Stat, Tool::LeastStat];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -32,7 +32,7 @@ impl Tool {
             Tool::RecordCold => "record cold",
             Tool::Heaptrack => "heaptrack",
             Tool::Stat => "mallow stat",
-            Tool::Forward => "forward",
+            Tool::LeastStat => "least stat",
         }
     }
 }
@@ -41,8 +41,8 @@ impl Tool {
 pub(super) struct Tools {
     pub(super) mallow: PathBuf,
     pub(super) scratch: PathBuf,
-    /// The library of [`Tool::Forward`].
-    forward: PathBuf,
+    /// The library of [`Tool::LeastStat`].
+    least_stat: PathBuf,
     /// Newer versions open a window at the end unless they are told not to; older ones do not know the option.
     heaptrack_has_record_only: bool,
 }
@@ -52,16 +52,18 @@ impl Tools {
         let help = run::captured(Command::new("heaptrack").arg("--help"))
             .map_err(|sentence| format!("{sentence} Run `cargo xtask packages`."))?;
         let heaptrack_has_record_only = help.contains("--record-only");
-        let forward = scratch.join("forward.so");
-        let source = root.join("programs/real/forward.c");
-        run::captured(Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(&forward).arg(source))?;
-        Ok(Tools { mallow, scratch: scratch.to_owned(), forward, heaptrack_has_record_only })
+        let least_stat = scratch.join("least_stat.so");
+        let source = root.join("programs/real/least_stat.c");
+        run::captured(
+            Command::new("cc").args(["-O2", "-shared", "-fPIC", "-o"]).arg(&least_stat).arg(source),
+        )?;
+        Ok(Tools { mallow, scratch: scratch.to_owned(), least_stat, heaptrack_has_record_only })
     }
 
     /// `program` under `tool`. What a tool writes replaces what it wrote before.
     pub(super) fn command(&self, program: &Program, tool: Tool) -> Command {
         let mut command = match tool {
-            Tool::Bare | Tool::Forward => Command::new(&program.executable),
+            Tool::Bare | Tool::LeastStat => Command::new(&program.executable),
             Tool::Record => self.mallow_command("record", &self.trace()),
             Tool::RecordCold => {
                 let mut command = self.mallow_command("record", &self.trace());
@@ -80,8 +82,8 @@ impl Tools {
         };
         match tool {
             Tool::Bare => {}
-            Tool::Forward => {
-                command.env("LD_PRELOAD", &self.forward);
+            Tool::LeastStat => {
+                command.env("LD_PRELOAD", &self.least_stat);
             }
             Tool::Record | Tool::RecordCold | Tool::Heaptrack | Tool::Stat => {
                 command.arg(&program.executable);
@@ -117,7 +119,7 @@ impl Tools {
     pub(super) fn trace_bytes(&self, tool: Tool) -> Result<u64, String> {
         let bytes = |path: &Path| path.metadata().map(|metadata| metadata.len());
         match tool {
-            Tool::Bare | Tool::Stat | Tool::Forward => Ok(0),
+            Tool::Bare | Tool::Stat | Tool::LeastStat => Ok(0),
             Tool::Record | Tool::RecordCold => {
                 bytes(&self.trace()).map_err(|error| format!("the trace is missing: {error}."))
             }
@@ -174,7 +176,7 @@ mod tests {
         let tools = Tools {
             mallow: "/m".into(),
             scratch: "/s".into(),
-            forward: "/s/forward.so".into(),
+            least_stat: "/s/least_stat.so".into(),
             heaptrack_has_record_only: true,
         };
         let typed = |tool| run::as_typed(&tools.command(&program, tool));
@@ -185,7 +187,7 @@ mod tests {
             "A=b XDG_CACHE_HOME=/s/cold /m record --force -o /s/trace.mallow -- /bin/storm 1 1 5"
         );
         assert_eq!(typed(Tool::Stat), "A=b /m stat --force -o /s/stat.json -- /bin/storm 1 1 5");
-        assert_eq!(typed(Tool::Forward), "A=b LD_PRELOAD=/s/forward.so /bin/storm 1 1 5");
+        assert_eq!(typed(Tool::LeastStat), "A=b LD_PRELOAD=/s/least_stat.so /bin/storm 1 1 5");
         assert_eq!(typed(Tool::Heaptrack), "A=b heaptrack --record-only -o /s/heaptrack /bin/storm 1 1 5");
     }
 }

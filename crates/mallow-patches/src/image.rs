@@ -2,6 +2,7 @@
 
 use crate::callers::{self, Beginning, Code};
 use crate::displace::{self, Displaced, Unpatchable};
+use crate::families::FamiliesMet;
 use crate::names::{self, Meaning};
 use crate::static_program;
 use crate::wanted::{Named, Wanted, WantedFunctions};
@@ -29,6 +30,15 @@ pub struct Unseen {
     pub function: String,
     /// Why, as the end of a sentence.
     pub reason: &'static str,
+}
+
+/// An executable that was looked into.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examined {
+    /// The allocator whose names its functions have; `malloc` for one that goes by that name.
+    pub named: Option<&'static str>,
+    /// What can be patched; none where it is linked with no allocator that could be seen by patches.
+    pub image: Option<Image>,
 }
 
 /// Why nothing is seen of an allocator that was optimised as one with its callers.
@@ -62,26 +72,35 @@ pub struct Image {
 }
 
 impl Image {
-    /// What the executable at `path` is linked with; none when that is no allocator that could be seen by patches.
-    pub fn examine(path: &Path) -> Option<Image> {
-        let file = File::open(path).ok()?;
+    /// What the executable at `path` is linked with.
+    pub fn examine(path: &Path) -> Examined {
+        let Ok(file) = File::open(path) else { return Examined::default() };
         let is_static =
             obstacle(|offset, into| file.read_at(into, offset).unwrap_or(0)) == Some(Obstacle::Static);
         let kind = if is_static { Kind::Static } else { Kind::Dynamic };
-        Image::of(path, file, kind)
+        let families = FamiliesMet::default();
+        let image = Image::of(path, file, kind, |name| families.note(name));
+        Examined { named: families.allocator(), image }
     }
 
     /// The same of a shared library. What it exports by names of the C library's, a loader leads to the recorder already.
     pub fn examine_library(path: &Path) -> Option<Image> {
-        Image::of(path, File::open(path).ok()?, Kind::Library)
+        Image::of(path, File::open(path).ok()?, Kind::Library, |_| ())
     }
 
-    fn of(path: &Path, file: File, kind: Kind) -> Option<Image> {
+    /// Passes the names of all functions that may belong to an allocator to `note` on its way.
+    fn of(path: &Path, file: File, kind: Kind, note: impl Fn(&[u8])) -> Option<Image> {
         let search = &SearchPaths::default();
         let is_static = kind == Kind::Static;
         let is_wanted =
             |name: &[u8]| names::may_be_wanted(name) || is_static && static_program::may_be_wanted(name);
-        let defined = functions_of(path, search, |_, name| is_wanted(name));
+        let defined = functions_of(path, search, |_, name| {
+            let is_wanted = is_wanted(name);
+            if is_wanted {
+                note(name);
+            }
+            is_wanted
+        });
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let all: Vec<Named<'_>> = defined.iter().map(|function| (text(&function.name), function)).collect();
         let is_seen = |name: &str| {

@@ -10,7 +10,7 @@ fn examined(source: &str, flags: &[&str]) -> Option<Image> {
     std::fs::write(&c, source).unwrap();
     let status = Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&c).args(flags).status().unwrap();
     assert!(status.success());
-    Image::examine(&program)
+    Image::examine(&program).image
 }
 
 const USES_ALL: &str = "#include <stdlib.h>\nint main(int n, char **v) { void *p = realloc(malloc(n), 2 * n); free(calloc(n, n)); \

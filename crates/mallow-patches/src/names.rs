@@ -285,11 +285,6 @@ pub(crate) fn inner_of(name: &[u8]) -> Option<Family> {
     }
 }
 
-/// What an allocator is called of which a function of that name is the inner part; none of any other.
-pub fn inner_allocator(name: &[u8]) -> Option<&'static str> {
-    inner_of(name).map(Family::name)
-}
-
 /// Whether the recorder stands in front of whatever a loader finds by this name.
 pub(crate) fn is_exported_by_us(name: &str) -> bool {
     let is_plain = PLAIN.iter().any(|(known, _)| *known == name) && name != "reallocf";

@@ -1,20 +1,18 @@
-//! Allocators that are linked into an executable, by families of names in its tables of symbols.
-//!
-//! A preloaded `malloc` is found before every library's, and never before the executable's own; and who calls `mi_malloc` never
-//! asks for `malloc`. A linker keeps of an allocator what is called, so no single name can be asked for: an allocating function and
-//! a freeing one of the same family are enough. An executable is looked at once, aside, however many processes it becomes.
+//! Allocators that are linked into an executable. It is looked at once, aside, however many processes it becomes, and not again where that was done for
+//! patches of it.
 
+use crate::looked_at::{Found, Object, Role, found_in, known};
 use mallow_files::ForeignFile;
-use mallow_patches::{Image, Unseen, inner_allocator};
+use mallow_patches::Unseen;
 use mallow_wire::executable::{Core, core_in};
-use object::elf::Sym64;
-use object::read::elf::{ElfFile64, Sym};
-use object::read::{ReadCache, ReadRef, StringTable};
-use object::{LittleEndian, Object, ObjectSection, pod};
+use object::LittleEndian;
+use object::read::elf::ElfFile64;
+use object::read::{Object as _, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 /// What an executable's symbols say of the memory of its processes.
@@ -32,43 +30,11 @@ pub struct Linked {
     pub unseen: Vec<Unseen>,
 }
 
-/// Prefixes of the functions of a family. Without a prefix it is the C library's own.
-const FAMILIES: [(&str, &str); 12] = [
-    ("mi_", "mimalloc"),
-    ("_rjem_", "jemalloc"),
-    ("__je_", "jemalloc"),
-    ("je_", "jemalloc"),
-    ("jemalloc_", "jemalloc"),
-    ("tc_", "tcmalloc"),
-    ("rp", "rpmalloc"),
-    ("sn_rust_", "snmalloc"),
-    ("sn_", "snmalloc"),
-    ("scalable_", "TBB's allocator"),
-    ("xx", "Hoard"),
-    ("", "malloc"),
-];
-
-/// Suffixes of functions that allocate.
-const GIVING: [&str; 10] = [
-    "malloc",
-    "zalloc",
-    "calloc",
-    "realloc",
-    "rezalloc",
-    "alloc",
-    "alloc_zeroed",
-    "aligned_alloc",
-    "memalign",
-    "mallocx",
-];
-/// Suffixes of functions that free.
-const TAKING: [&str; 5] = ["free", "dealloc", "sdallocx", "dallocx", "delete"];
-
 /// The executables that were seen.
 #[derive(Debug, Default)]
 pub(crate) struct Executables {
     /// By device, number and time of change.
-    known: FxHashMap<(u64, u64, i64), Arc<OnceLock<Linked>>>,
+    seen: FxHashMap<(u64, u64, i64), Arc<OnceLock<Linked>>>,
 }
 
 impl Executables {
@@ -84,95 +50,52 @@ impl Executables {
         let Some((about, file)) = file.and_then(|file| Some((file.metadata().ok()?, file))) else {
             return Arc::default();
         };
-        let known = self.known.entry((about.dev(), about.ino(), about.mtime_nsec() ^ about.mtime() << 30));
-        Arc::clone(known.or_insert_with(|| {
+        let seen = self.seen.entry((about.dev(), about.ino(), about.mtime_nsec() ^ about.mtime() << 30));
+        Arc::clone(seen.or_insert_with(|| {
             let linked: Arc<OnceLock<Linked>> = Arc::default();
             let place = Arc::clone(&linked);
-            let path = path.map(Path::to_owned);
-            // Half a million symbols take some milliseconds, in which a ring fills.
-            std::thread::spawn(move || {
-                let looked_at = std::panic::catch_unwind(|| with_unseen(linked_into(file), path.as_deref()));
+            let look = move || {
+                let looked_at = std::panic::catch_unwind(|| linked_into(file));
                 let _ = place.set(looked_at.unwrap_or_default());
-            });
+            };
+            if known(&about, Role::Executable).is_some() {
+                look();
+            } else {
+                // Half a million symbols take some milliseconds, in which a ring fills.
+                std::thread::spawn(look);
+            }
             linked
         }))
     }
 }
 
-/// Adds which functions of the allocator cannot be patched.
-fn with_unseen(linked: Linked, path: Option<&Path>) -> Linked {
-    let image = path.filter(|_| linked.allocator.is_some());
-    let image = image.and_then(Image::examine);
-    Linked { unseen: image.map(|image| image.unseen).unwrap_or_default(), ..linked }
-}
-
-/// Reads the file's symbols; returns nothing if it is no executable.
+/// Returns what an open file is linked with; nothing if it is no executable.
 pub fn linked_into(file: File) -> Linked {
     let core = core_in(|offset, into| file.read_at(into, offset).unwrap_or(0));
-    // An interpreter may be 90 MB; only its headers and its tables of symbols are read.
-    let Ok(file) = ForeignFile::of(file) else { return Linked::default() };
-    let content = ReadCache::new(file);
-    let Ok(file) = ElfFile64::<LittleEndian, _>::parse(&content) else { return Linked::default() };
-    let (mut seen, mut inner) = ([(false, false); FAMILIES.len()], None);
-    for (symbols, names) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
-        let _ = each_defined(&file, symbols, names, |name| {
-            inner = inner.or_else(|| inner_allocator(name));
-            note(name, &mut seen);
-        });
-    }
-    let found = seen.iter().position(|(gives, takes)| *gives && *takes);
+    let Found { named, image } = found_in(&Object { path: path_of(&file), role: Role::Executable });
+    let (is_go, static_bytes) = by_headers(file).unwrap_or_default();
+    let unseen = image.map(|image| image.unseen.clone()).unwrap_or_default();
+    Linked { allocator: named, core, is_go, static_bytes, unseen }
+}
+
+/// Returns a path by which an open file can be opened: its own, beside which its debug file may lie. That may be another file's by now, or one below
+/// another root.
+fn path_of(file: &File) -> PathBuf {
+    let by_number = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    let number = |about: Metadata| (about.dev(), about.ino());
+    let own = std::fs::read_link(&by_number).ok();
+    let is_same =
+        |path: &PathBuf| std::fs::metadata(path).ok().map(number) == file.metadata().ok().map(number);
+    own.filter(is_same).unwrap_or(by_number)
+}
+
+/// Returns whether an executable was made by Go, and how many bytes of static data it can write to.
+fn by_headers(file: File) -> Option<(bool, u64)> {
+    // An interpreter may be 90 MB; only its headers are read.
+    let content = ReadCache::new(ForeignFile::of(file).ok()?);
+    let file = ElfFile64::<LittleEndian, _>::parse(&content).ok()?;
     let is_go = [".gopclntab", ".go.buildinfo"].iter().any(|name| file.section_by_name(name).is_some());
-    Linked {
-        allocator: found.map(|at| FAMILIES[at].1).or(inner),
-        core,
-        is_go,
-        static_bytes: static_bytes(&file),
-        unseen: Vec::new(),
-    }
-}
-
-/// Stores which functions of which families a symbol is one of.
-fn note(name: &[u8], seen: &mut [(bool, bool); FAMILIES.len()]) {
-    // Functions of C++ and of Rust, mostly all there are.
-    if name.starts_with(b"_Z") || name.starts_with(b"_R") {
-        return;
-    }
-    for (at, (prefix, _)) in FAMILIES.iter().enumerate() {
-        let Some(rest) = name.strip_prefix(prefix.as_bytes()) else { continue };
-        let is_one = |stems: &[&str]| {
-            stems.iter().any(|stem| match rest.strip_prefix(stem.as_bytes()) {
-                Some([]) => true,
-                // `mi_malloc_aligned`; but `malloc_usable_size` and `free_list` are no allocator's proof.
-                Some([b'_', ..]) => !prefix.is_empty(),
-                _ => false,
-            })
-        };
-        seen[at].0 |= is_one(&GIVING);
-        seen[at].1 |= is_one(&TAKING);
-    }
-    // jemalloc can be built with any prefix, and has two functions that no other allocator has.
-    if name.ends_with(b"sdallocx") {
-        seen[1] = (true, true);
-    }
-}
-
-/// Calls `visit` with the name of each function that a table of symbols defines.
-fn each_defined<'a, R: ReadRef<'a>>(
-    file: &ElfFile64<'a, LittleEndian, R>,
-    symbols: &str,
-    names: &str,
-    mut visit: impl FnMut(&[u8]),
-) -> Option<()> {
-    let data = |name: &str| file.section_by_name(name)?.data().ok();
-    let (symbols, names) = (data(symbols)?, data(names)?);
-    let symbols: &[Sym64<LittleEndian>] = pod::slice_from_all_bytes(symbols).ok()?;
-    let names = StringTable::new(names, 0, names.len() as u64);
-    let functions = symbols.iter().filter(|symbol| {
-        matches!(symbol.st_type(), object::elf::STT_FUNC | object::elf::STT_GNU_IFUNC)
-            && symbol.is_definition(LittleEndian, names)
-    });
-    functions.filter_map(|symbol| symbol.name(LittleEndian, names).ok()).for_each(&mut visit);
-    Some(())
+    Some((is_go, static_bytes(&file)))
 }
 
 fn static_bytes<'a, R: ReadRef<'a>>(file: &ElfFile64<'a, LittleEndian, R>) -> u64 {
@@ -189,62 +112,44 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    fn allocator_of(names: &[&str]) -> Option<&'static str> {
-        let mut seen = [(false, false); FAMILIES.len()];
-        names.iter().for_each(|name| note(name.as_bytes(), &mut seen));
-        seen.iter().position(|(gives, takes)| *gives && *takes).map(|at| FAMILIES[at].1)
-    }
+    const OWN: &str = "void *mi_malloc(unsigned long n) { return 0; }\nvoid mi_free(void *p) {}\nchar room[1 << 20];\n\
+                       int main(void) { mi_free(mi_malloc(1)); return 0; }";
 
-    #[test]
-    fn allocators_are_recognised_by_the_symbols_that_linkers_keep() {
-        for (names, allocator) in [
-            (&["mi_malloc_aligned", "mi_zalloc_aligned", "mi_free"][..], "mimalloc"),
-            (&["_rjem_malloc", "_rjem_sdallocx"], "jemalloc"),
-            (&["custom_mallocx", "custom_sdallocx"], "jemalloc"),
-            (&["tc_malloc", "tc_free"], "tcmalloc"),
-            (&["rpaligned_alloc", "rpfree"], "rpmalloc"),
-            (&["sn_rust_alloc_zeroed", "sn_rust_dealloc"], "snmalloc"),
-            (&["malloc", "free"], "malloc"),
-        ] {
-            assert_eq!(allocator_of(names), Some(allocator));
-        }
-    }
-
-    #[test]
-    fn other_symbols_are_no_allocator() {
-        for names in [
-            &["mi_create", "mi_open", "mi_free"][..],
-            &["tc_calc_xmittime", "tc_core_init"],
-            &["tcmalloc", "tcfree"],
-            &["dlmalloc", "dlfree"],
-            &["xmalloc", "xfree", "xrealloc"],
-            &["malloc_hook", "free_list"],
-            &["_ZN5folly8sdallocx"],
-        ] {
-            assert_eq!(allocator_of(names), None, "{names:?}");
-        }
-    }
-
-    fn built(source: &str) -> Linked {
-        let folder = tempfile::tempdir().unwrap();
-        let (c, program) = (folder.path().join("own.c"), folder.path().join("own"));
+    fn built(folder: &Path, source: &str) -> PathBuf {
+        let (c, program) = (folder.join("own.c"), folder.join("own"));
         std::fs::write(&c, source).unwrap();
         let status = Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&c).status().unwrap();
         assert!(status.success());
-        linked_into(File::open(&program).unwrap())
+        program
     }
 
     #[test]
     fn defining_allocator_functions_differs_from_calling_them() {
-        assert_eq!(
-            built("#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }").allocator,
-            None
-        );
-        let own = "void *mi_malloc(unsigned long n) { return 0; }\nvoid mi_free(void *p) {}\nchar room[1 << 20];\n\
-                   int main(void) { mi_free(mi_malloc(1)); return 0; }";
-        let linked = built(own);
+        let folder = tempfile::tempdir().unwrap();
+        let linked = |source| linked_into(File::open(built(folder.path(), source)).unwrap());
+        let calling = "#include <stdlib.h>\nint main(void) { free(malloc(1)); return 0; }";
+        assert_eq!(linked(calling).allocator, None);
+        let linked = linked(OWN);
         assert_eq!(linked.allocator, Some("mimalloc"));
         assert!((1 << 20..1 << 21).contains(&linked.static_bytes), "{linked:?}");
         assert!(!linked.is_go);
+    }
+
+    /// A program may be installed anew while it runs.
+    #[test]
+    fn an_executable_is_the_open_one_whatever_is_at_its_path_by_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = built(folder.path(), OWN);
+        for replaced in [false, true] {
+            let file = File::open(&program).unwrap();
+            std::fs::remove_file(&program).unwrap();
+            if replaced {
+                std::fs::copy("/bin/true", &program).unwrap();
+            }
+            assert_eq!(path_of(&file).parent(), Some(Path::new("/proc/self/fd")));
+            assert_eq!(linked_into(file).allocator, Some("mimalloc"), "{replaced}");
+            built(folder.path(), OWN);
+        }
+        assert_eq!(path_of(&File::open(&program).unwrap()), program.canonicalize().unwrap());
     }
 }

@@ -46,6 +46,7 @@ mod jit;
 mod killed;
 mod kubernetes;
 mod leaks;
+mod limits;
 mod linked_allocators;
 mod linked_counted;
 mod linked_hazards;

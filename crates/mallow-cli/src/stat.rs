@@ -162,6 +162,7 @@ fn measured<'a>(stat: &Stat, Counted { command, outcomes }: &Counted, runs: &'a 
         exit: outcomes.last().map(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
         blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
+        is_counted: outcomes.iter().all(|outcome| outcome.is_counted),
     }
 }
 

@@ -299,6 +299,11 @@ impl<S: Sink + Send> Collector<S> {
         self.sink.flush()
     }
 
+    /// Where processes register, if they do.
+    pub(crate) fn session(&self) -> Option<&Session> {
+        self.session.as_ref()
+    }
+
     /// Takes in those who have registered. Returns true when there were some.
     fn accept(
         &mut self,

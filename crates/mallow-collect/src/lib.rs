@@ -33,6 +33,7 @@ mod exited;
 mod findings;
 mod followed_code;
 mod heap;
+mod limits;
 mod list_map;
 mod live;
 mod live_heap;

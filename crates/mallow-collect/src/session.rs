@@ -11,8 +11,10 @@ use crate::peer::Peer;
 use crate::planner::Planner;
 use crate::private_socket::{PrivateSocket, is_equal, listening};
 use mallow_base::hex;
+use mallow_launch::open_files;
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, Handshake};
 use mallow_wire::shared::SHARED_VERSION;
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix, SocketFlags, accept_with, bind,
     recvmsg,
@@ -39,6 +41,10 @@ pub(crate) struct Session {
     rests_until: Instant,
     /// Whether more connections were pending than a pass could accept.
     is_crowded: bool,
+    /// A connection that is not read before mallow can hold its process.
+    waiting: Option<OwnedFd>,
+    /// Whether there ever was one.
+    was_full: bool,
 }
 
 /// A connection without a message yet.
@@ -61,6 +67,9 @@ pub(crate) struct Registration {
     pub(crate) command: String,
 }
 
+/// So many files mallow must be able to open beside a connection. In a message that nobody can open the files of they are missing, and a process of
+/// which nothing can be opened looks like one that has ended.
+const FILES_FREE_MIN: usize = 5;
 /// How many registrations are accepted at once: while one process after another is started, running ones have to be
 /// read, and ended ones hold memory of ours.
 const AT_ONCE: usize = 4;
@@ -80,6 +89,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 impl Session {
     /// Opens the socket.
     pub(crate) fn open(command_lines: CommandLines) -> Result<Session, CollectError> {
+        open_files::raise();
         let refused = |what| CollectError::system::<rustix::io::Errno>(what);
         let mut secret = [0u8; 24];
         rustix::rand::getrandom(&mut secret, rustix::rand::GetRandomFlags::empty())
@@ -102,6 +112,8 @@ impl Session {
             silent: Vec::new(),
             rests_until: Instant::now(),
             is_crowded: false,
+            waiting: None,
+            was_full: false,
         })
     }
 
@@ -124,18 +136,22 @@ impl Session {
         self.planner.as_ref().map(|planner| planner.unseen_of(pid)).unwrap_or_default()
     }
 
+    /// Returns whether processes came while mallow had as many files open as it may.
+    pub(crate) fn was_full(&self) -> bool {
+        self.was_full
+    }
+
     /// Those who have registered, some of them at most.
     pub(crate) fn accept_pending(&mut self) -> Vec<Registration> {
         let mut registrations = self.hear_the_silent();
-        let own = self.own.as_ref().map(|own| own.socket.as_fd());
+        if let Some(connection) = self.waiting.take_if(|connection| has_room_beside(connection)) {
+            self.take(connection, &mut registrations);
+        }
         while registrations.len() < AT_ONCE
-            && let Some(connection) = own.and_then(|socket| accept_with(socket, SocketFlags::CLOEXEC).ok())
+            && let Some(own) = &self.own
+            && let Some(connection) = next_of(&own.socket, self.waiting.as_ref(), &mut self.was_full)
         {
-            match self.receive(&connection) {
-                Received::Nothing => keep(&mut self.silent, connection),
-                Received::Stranger => {}
-                Received::Registration(registration) => registrations.push(registration),
-            }
+            self.take(connection, &mut registrations);
         }
         let begun = Instant::now();
         if begun >= self.rests_until {
@@ -143,6 +159,19 @@ impl Session {
             self.rests_until = begun + begun.elapsed() * REST_FACTOR;
         }
         registrations
+    }
+
+    /// Reads a connection, as soon as mallow can hold what it brings.
+    fn take(&mut self, connection: OwnedFd, registrations: &mut Vec<Registration>) {
+        if !has_room_beside(&connection) {
+            (self.waiting, self.was_full) = (Some(connection), true);
+            return;
+        }
+        match self.receive(&connection) {
+            Received::Nothing => keep(&mut self.silent, connection),
+            Received::Stranger => {}
+            Received::Registration(registration) => registrations.push(registration),
+        }
     }
 
     /// The same when no new connection can come: all pending connections to the abstract socket are accepted now.
@@ -161,15 +190,12 @@ impl Session {
     fn accept_anybody(&mut self, registrations: &mut Vec<Registration>, begun: Instant) {
         self.is_crowded = true;
         while registrations.len() < AT_ONCE && begun.elapsed() < PASS_MAX {
-            let Ok(connection) = accept_with(&self.socket, SocketFlags::CLOEXEC) else {
-                self.is_crowded = false;
+            let next = next_of(&self.socket, self.waiting.as_ref(), &mut self.was_full);
+            let Some(connection) = next else {
+                self.is_crowded = self.waiting.is_some();
                 break;
             };
-            match self.receive(&connection) {
-                Received::Nothing => keep(&mut self.silent, connection),
-                Received::Stranger => {}
-                Received::Registration(registration) => registrations.push(registration),
-            }
+            self.take(connection, registrations);
         }
     }
 
@@ -224,6 +250,22 @@ impl Session {
         let command = self.command_lines.of_process(command);
         Some(Registration { memory, peer: Peer::of_connection(connection)?, command })
     }
+}
+
+/// Returns a connection that is pending at a socket, unless one waits already.
+fn next_of(socket: &OwnedFd, waiting: Option<&OwnedFd>, was_full: &mut bool) -> Option<OwnedFd> {
+    if waiting.is_some() {
+        return None;
+    }
+    let next = accept_with(socket, SocketFlags::CLOEXEC);
+    *was_full |= next.as_ref().is_err_and(|error| *error == Errno::MFILE);
+    next.ok()
+}
+
+/// Returns whether enough files can be opened beside a connection.
+fn has_room_beside(connection: &OwnedFd) -> bool {
+    let opened: [_; FILES_FREE_MIN] = std::array::from_fn(|_| fcntl_dupfd_cloexec(connection, 0));
+    opened.iter().all(Result::is_ok)
 }
 
 /// Keeps a connection for later. If there are too many, those of strangers are closed first.

@@ -7,6 +7,7 @@ use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::findings::Findings;
 use crate::heap::{Executables, MemoryWatch, who};
+use crate::limits;
 use crate::mapping::Mapping;
 use crate::patching::Inside;
 use crate::peer::Peer;
@@ -43,6 +44,8 @@ pub struct StatOutcome {
     pub exit: Exit,
     /// Its processes, with totals and without sites, threads or samples.
     pub processes: Vec<Process>,
+    /// Whether any of them was counted: if not, its totals are unknown.
+    pub is_counted: bool,
     /// By how many bytes the sum of the peaks may differ from the true one: 0 unless several threads of a process were busy.
     pub peak_error_bytes: u64,
     /// Warnings about the metrics.
@@ -79,6 +82,9 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     };
     counting.run();
     counting.findings.unseen.extend(counting.starts.sentences());
+    let is_counted = !counting.processes.is_empty();
+    let nobody = (!is_counted).then_some("counted");
+    counting.findings.unseen.extend(limits::sentence(nobody, counting.session.was_full()));
     counting.findings.say_what_is_unsaid();
     // A command that ended before the recorder could introduce it did nothing that we know of, but it was
     // there.
@@ -93,6 +99,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         wall_us: started.elapsed().as_micros() as u64,
         exit: counting.command.exit().unwrap_or(Exit::Status(0)),
         processes: counting.processes,
+        is_counted,
         peak_error_bytes: counting.peak_error_bytes,
         warnings: counting.findings.warnings(),
         blind: counting.findings.blind,

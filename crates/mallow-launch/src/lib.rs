@@ -6,13 +6,14 @@
 //!
 //! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `running`, `interrupts`.
 
 mod content;
 mod error;
 mod executable;
 mod interrupts;
 mod launch;
+pub mod open_files;
 mod preload;
 mod running;
 mod spawn_options;

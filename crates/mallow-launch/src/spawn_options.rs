@@ -1,5 +1,6 @@
 //! How a command is started.
 
+use crate::open_files;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::OsString;
 use std::fs::File;
@@ -36,7 +37,7 @@ impl SpawnOptions {
             // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
         }
-        within_processors(self.processors, || command.spawn())
+        within_processors(self.processors, || open_files::as_inherited(|| command.spawn()))
     }
 
     /// Applies it to a command that has not been started.

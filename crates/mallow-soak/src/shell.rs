@@ -1,5 +1,6 @@
 //! A shell command that does the work, and is killed with all processes that it started if its time is up.
 
+use mallow_launch::open_files;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -29,7 +30,7 @@ pub(crate) fn run(
     let mut shell = Command::new("sh");
     shell.arg("-c").arg(command).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     // In a group of its own, so that its children can be killed with it.
-    let mut child = shell.process_group(0).spawn()?;
+    let mut child = open_files::as_inherited(|| shell.process_group(0).spawn())?;
     let group = Pid::from_child(&child);
     let life = Mutex::new(Life::Runs);
     let own = || life.lock().unwrap_or_else(PoisonError::into_inner);

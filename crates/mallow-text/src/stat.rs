@@ -25,11 +25,19 @@ pub struct Measured<'a> {
     pub processes: usize,
     /// The maximum number of them whose metrics are not those of their heaps.
     pub blind: usize,
+    /// Whether each run was counted. If not, only its time is known.
+    pub is_counted: bool,
+}
+
+/// The rows that are known of runs.
+fn known_rows(runs: &[Run], are_counted: bool) -> Vec<MetricRow> {
+    let is_known = |row: &MetricRow| are_counted || row.metric == Metric::Micros;
+    metric_rows(runs).into_iter().filter(is_known).collect()
 }
 
 /// Returns the table: one column of metrics for one run, three for several.
 pub fn table(measured: &Measured<'_>, style: Style) -> String {
-    let rows = metric_rows(measured.runs);
+    let rows = known_rows(measured.runs, measured.is_counted);
     let mut lines = vec![title(measured, style), String::new()];
     if measured.blind > 0 {
         lines.insert(0, style.bold(&not_its_heap(measured.blind, measured.processes)));
@@ -39,7 +47,7 @@ pub fn table(measured: &Measured<'_>, style: Style) -> String {
         lines.push(style.dim(&head));
         lines.extend(rows.iter().map(several));
         lines.push(String::new());
-        lines.push(verdict(&rows, measured.runs.len()));
+        lines.extend(measured.is_counted.then(|| verdict(&rows, measured.runs.len())));
     } else {
         let wall_us = measured.runs.first().map_or(0, |run| run.wall_us);
         lines.extend(rows.iter().map(|row| single(row, wall_us)));
@@ -129,11 +137,34 @@ mod tests {
                 exit: Some(Exit::Status(0)),
                 processes,
                 blind: 0,
+                is_counted: true,
             },
             Style::PLAIN,
         );
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         text
+    }
+
+    #[test]
+    fn what_was_not_counted_is_not_zero() {
+        let runs = [Run { wall_us: 25_900, ..Run::default() }, Run { wall_us: 27_000, ..Run::default() }];
+        let measured = |runs| Measured {
+            command: "./app".to_owned(),
+            runs,
+            planned: runs.len(),
+            exit: Some(Exit::Status(0)),
+            processes: 1,
+            blind: 0,
+            is_counted: false,
+        };
+        let one = table(&measured(&runs[..1]), Style::PLAIN);
+        assert_eq!(one, "./app: exit status 0\n\nwall time               25.9 ms\n");
+        let several = table(&measured(&runs), Style::PLAIN);
+        let beside = side_by_side(&[measured(&runs[..1]), measured(&runs[1..])], Style::PLAIN);
+        for text in [several, beside] {
+            assert!(text.contains("wall time") && !text.contains("allocations"), "{text}");
+            assert!(!text.contains("Counts"), "{text}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::BuildError;
 use crate::suite::Suite;
 use crate::workdir::Workdir;
+use mallow_launch::open_files;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _};
@@ -42,7 +43,7 @@ fn finish(purpose: &str, who: &str, mut process: Command) -> Result<(), BuildErr
 pub(super) fn run_with_output(process: &mut Command) -> io::Result<(ExitStatus, String)> {
     let mut output = anonymous_file()?;
     process.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
-    let status = process.status()?;
+    let status = open_files::as_inherited(|| process.spawn())?.wait()?;
     output.rewind()?;
     let mut bytes = Vec::new();
     output.read_to_end(&mut bytes)?;

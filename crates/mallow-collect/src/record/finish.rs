@@ -4,8 +4,10 @@ use crate::collector::Collector;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
+use crate::limits;
 use crate::profile::{CountedSites, process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
+use crate::session::Session;
 use crate::sink::Sink;
 use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
@@ -36,11 +38,9 @@ pub(crate) fn finish<S: Sink + Send>(
 ) -> Result<Metrics, CollectError> {
     let duration_us = collector.now_us();
     collector.close_all()?;
-    if collector.exited.is_empty() {
-        collector.findings.unseen.push(
-            "no process took the recorder in, so nothing was recorded: did the program reset LD_PRELOAD or its environment?".into(),
-        );
-    }
+    let nobody = collector.exited.is_empty().then_some("recorded");
+    let was_full = collector.session().is_some_and(Session::was_full);
+    collector.findings.unseen.extend(limits::sentence(nobody, was_full));
     collector.name_missing_starts();
     if collector.findings.python_objects == (true, false) {
         collector.findings.unseen.push(

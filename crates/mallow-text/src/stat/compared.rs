@@ -1,11 +1,11 @@
 //! Commands side by side: what each of them counted beside the first.
 
-use super::{Measured, exact, title};
+use super::{Measured, exact, known_rows, title};
 use crate::diff::percent;
 use crate::summary::not_its_heap;
 use crate::{Style, grouped, plural};
 use mallow_view::diff::Change;
-use mallow_view::{Metric, MetricRow, metric_rows};
+use mallow_view::{Metric, MetricRow};
 
 /// Returns a title for each command, and a table of the first with each of the others. Of several runs the medians are shown.
 pub fn side_by_side(all: &[Measured<'_>], style: Style) -> String {
@@ -15,7 +15,8 @@ pub fn side_by_side(all: &[Measured<'_>], style: Style) -> String {
         lines.push(format!("{number}: {}", title(one, narrower)));
         lines.extend((one.blind > 0).then(|| style.bold(&not_its_heap(one.blind, one.processes))));
     }
-    let rows: Vec<Vec<MetricRow>> = all.iter().map(|one| metric_rows(one.runs)).collect();
+    let are_counted = all.iter().all(|one| one.is_counted);
+    let rows: Vec<Vec<MetricRow>> = all.iter().map(|one| known_rows(one.runs, are_counted)).collect();
     let Some((first, others)) = rows.split_first() else { return String::new() };
     for (number, other) in (2..).zip(others) {
         lines.push(String::new());
@@ -110,6 +111,7 @@ mod tests {
                 exit: Some(Exit::Status(0)),
                 processes: 1,
                 blind: 0,
+                is_counted: true,
             }
         };
         let all: Vec<(&str, &'static [Run])> =
@@ -141,6 +143,7 @@ mod tests {
     #[test]
     fn a_command_whose_heap_was_not_seen_is_told_as_such() {
         let one = |blind| Measured {
+            is_counted: true,
             command: "./a".to_owned(),
             runs: &[],
             planned: 1,

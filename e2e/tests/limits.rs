@@ -5,6 +5,8 @@ use e2e::run::{self, Finished};
 use e2e::session::{json, metric, report_of};
 use e2e::{Exit, Workshop};
 use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 /// A hundred processes at once, each of which allocates three times when all are there, and stays a while. Ends with 9 when it may have another number of files open
 /// than its argument says.
@@ -95,4 +97,42 @@ fn processes_that_are_too_many_for_the_hard_limit_are_spoken_of() {
         assert_eq!(document["complete"], false, "{document:#}");
         assert!(metric(totals(verb, &document), "allocations") <= 300, "{document:#}");
     }
+}
+
+/// A server in this process, with a thread for each connection.
+fn serve() -> u16 {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let answer = |mut stream: TcpStream| {
+        let mut read = [0; 4096];
+        while stream.read(&mut read).is_ok_and(|bytes| bytes > 0) {
+            if stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok").is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::spawn(move || {
+        listener.incoming().flatten().for_each(|stream| drop(std::thread::spawn(move || answer(stream))))
+    });
+    port
+}
+
+#[test]
+fn a_load_has_more_connections_than_files_may_be_open_at_first() {
+    let url = format!("http://127.0.0.1:{}/", serve());
+    let soak = format!(
+        "ulimit -Sn 64; exec \"$0\" soak --pid {} --url {url} -c 100 --iterations 2 --requests 400 --no-extend --idle 0s --no-burst \
+         --warm-up 0 --json",
+        std::process::id()
+    );
+    let finished = run::finish(run::command("bash").args(["-c", &soak]).arg(run::mallow_binary()));
+    let report = json(&finished.stdout);
+    let loads = report["samples"].as_array().unwrap().iter().filter_map(|sample| sample["load"].as_object());
+    let counts: Vec<(u64, u64)> =
+        loads.map(|load| (load["requests"].as_u64().unwrap(), load["succeeded"].as_u64().unwrap())).collect();
+    assert_eq!(
+        counts.iter().filter(|counts| counts.0 > 0).collect::<Vec<_>>(),
+        [&(400, 400); 2],
+        "{finished}"
+    );
 }

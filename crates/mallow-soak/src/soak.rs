@@ -19,7 +19,7 @@ use mallow_evidence::{
 };
 use mallow_evidence::{by_age, evidence, only_refusals, replaced};
 use mallow_growth::{Conclusion, Evidence, Fault, Verdict, judge};
-use mallow_launch::Interrupts;
+use mallow_launch::{Interrupts, open_files};
 use mallow_load::Trust;
 use mallow_profile::{Profile, Recording};
 use std::ffi::OsString;
@@ -38,6 +38,8 @@ pub fn soak(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<SoakReport, SoakError> {
     let interrupts = Interrupts::watch()?;
+    // Each connection is an open file.
+    open_files::raise();
     let mut warnings = Vec::new();
     progress(Progress::Phase(Phase::Preflight));
     readiness::check_port(options)?;

@@ -158,7 +158,7 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
     let rate = or_dash(load.map(|load| count(load.rate.max(0.0).round() as u64)));
     let p99 = or_dash(latency.map(|latency| short_time(latency.p99_us)));
     let worst = or_dash(latency.and_then(|latency| latency.worst_us).map(short_time));
-    let errors = or_dash(load.map(|load| count(load.requests.saturating_sub(load.succeeded))));
+    let errors = or_dash(load.map(|load| short_count(load.requests.saturating_sub(load.succeeded))));
     let heap = or_dash(sample.heap.map(|heap| Bytes(heap.live_bytes).to_string()));
     let step = before.and_then(|before| heap_step(before, sample));
     let step =
@@ -183,6 +183,16 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
 /// Formats a count in at most seven columns.
 fn count(value: u64) -> String {
     Count(value).to_string()
+}
+
+/// Formats `850`, `9.1k`, `312k`, `12M`: at most four columns.
+fn short_count(value: u64) -> String {
+    match value {
+        0..1000 => value.to_string(),
+        1000..9950 => format!("{:.1}k", value as f64 / 1e3),
+        9950..999_500 => format!("{:.0}k", value as f64 / 1e3),
+        _ => format!("{:.0}M", value as f64 / 1e6),
+    }
 }
 
 /// Formats `850µs`, `9.1ms`, `312ms`, `1.2s`: at most five columns.

@@ -80,3 +80,9 @@ fn times_are_five_columns() {
     let times = [7, 999, 1000, 9949, 9950, 999_499, 999_500, 30_000_000].map(short_time);
     assert_eq!(times, ["7µs", "999µs", "1.0ms", "9.9ms", "10ms", "999ms", "1.0s", "30s"]);
 }
+
+#[test]
+fn a_column_of_errors_stays_apart_from_the_one_before_it() {
+    let shown = [0, 850, 999, 1000, 9_949, 9_950, 20_867, 999_499, 999_500, 12_000_000].map(short_count);
+    assert_eq!(shown, ["0", "850", "999", "1.0k", "9.9k", "10k", "21k", "999k", "1M", "12M"]);
+}

@@ -14,6 +14,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::thread::Builder;
 
 /// What an executable's symbols say of the memory of its processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,15 +55,14 @@ impl Executables {
         Arc::clone(seen.or_insert_with(|| {
             let linked: Arc<OnceLock<Linked>> = Arc::default();
             let place = Arc::clone(&linked);
-            let look = move || {
-                let looked_at = std::panic::catch_unwind(|| linked_into(file));
-                let _ = place.set(looked_at.unwrap_or_default());
-            };
-            if known(&about, Role::Executable).is_some() {
+            let look = Arc::new(move || {
+                let looked_at = std::panic::catch_unwind(|| file.try_clone().map(linked_into));
+                let _ = place.set(looked_at.ok().and_then(Result::ok).unwrap_or_default());
+            });
+            let aside = Arc::clone(&look);
+            // Half a million symbols take some milliseconds, in which a ring fills.
+            if known(&about, Role::Executable).is_some() || Builder::new().spawn(move || aside()).is_err() {
                 look();
-            } else {
-                // Half a million symbols take some milliseconds, in which a ring fills.
-                std::thread::spawn(look);
             }
             linked
         }))

@@ -48,6 +48,35 @@ impl LaunchError {
     /// What the system said of a program.
     pub(crate) fn cannot_run(program: &OsStr) -> impl FnOnce(io::Error) -> LaunchError {
         let command = program.to_string_lossy().into_owned();
-        |cause| LaunchError::CannotRun { command, cause }
+        |cause| LaunchError::CannotRun { command, cause: explained(cause) }
+    }
+}
+
+/// What the system said when it refused to run a program, in words that say what to do.
+pub fn explained(cause: io::Error) -> io::Error {
+    match cause.raw_os_error() {
+        // A shell would take it for a script of its own.
+        Some(code) if code == rustix::io::Errno::NOEXEC.raw_os_error() => {
+            io::Error::new(cause.kind(), NO_FORMAT)
+        }
+        _ => cause,
+    }
+}
+
+const NO_FORMAT: &str = "it is a script without a line of #!, before which its shell has to be named (sh FILE), or no program for this machine";
+
+#[cfg(test)]
+mod tests {
+    use crate::{SpawnOptions, start_unrecorded};
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_script_without_its_shell_is_said_to_be_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("script");
+        std::fs::write(&script, "exit 3\n").unwrap();
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let error = start_unrecorded(&[script.into()], &SpawnOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("script': it is a script without a line of #!"), "{error}");
     }
 }

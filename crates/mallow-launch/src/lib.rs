@@ -20,7 +20,7 @@ mod spawn_options;
 mod static_start;
 
 pub use content::{Content, Packed};
-pub use error::LaunchError;
+pub use error::{LaunchError, explained};
 pub use executable::{PRIVILEGED, find_program, is_static, obstacle_sentence};
 pub use interrupts::{IgnoredSignals, Interrupts};
 pub use launch::{Launch, Preload, start_unrecorded};

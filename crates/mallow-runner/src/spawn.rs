@@ -4,7 +4,7 @@ use crate::command_line::Program;
 use crate::{Output, RunnerError, processes};
 use mallow_bench::{EventCount, Run, RunEnd};
 use mallow_counters::{Counters, Event};
-use mallow_launch::Interrupts;
+use mallow_launch::{Interrupts, explained};
 use mallow_wire::spawning::{self as report, REQUEST_HEAD_BYTES, RequestHead};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::Signal;
@@ -133,7 +133,7 @@ impl Spawner {
         }
         if words[report::KIND] == report::CANNOT_RUN {
             let cause = std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
-            return Err(RunnerError::CannotRun { line: line(), cause });
+            return Err(RunnerError::CannotRun { line: line(), cause: explained(cause) });
         }
         let events = counted
             .into_iter()

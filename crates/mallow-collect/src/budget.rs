@@ -68,8 +68,10 @@ impl Budget {
         self.ended_excess_bytes += self.excess_bytes(process, process.kept_bytes());
         self.before.remove(&process.pid);
         self.shunned.retain(|peer| !peer.has_ended());
-        if let Some(peer) =
-            process.beyond().and_then(|_| process.peer()).filter(|_| self.shunned.len() < SHUNNED_MAX)
+        if let Some(peer) = process
+            .beyond()
+            .and_then(|_| process.peer().try_clone())
+            .filter(|_| self.shunned.len() < SHUNNED_MAX)
         {
             self.shunned.push(peer);
         }

@@ -43,6 +43,10 @@ pub(crate) fn recycle(mapping: &Mapping, pid: u32, is_read_up: impl Fn(usize, u6
     if mapping.at_start().pid != pid {
         return;
     }
+    // The main thread's alone, which nobody else waits for. Of a thousand processes most have no other.
+    if mapping.channels_high() <= 1 && mapping.channel(0).tid.load(Ordering::Relaxed) == pid {
+        return;
+    }
     let owned: Vec<(usize, u32, u64)> = (0..mapping.channels_high())
         .map(|index| (index, mapping.channel(index)))
         .filter(|(_, channel)| channel.state.load(Ordering::Acquire) == CHANNEL_OWNED)

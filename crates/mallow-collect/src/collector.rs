@@ -11,6 +11,7 @@ use crate::exited::ExitedProcess;
 use crate::findings::Findings;
 use crate::heap::Executables;
 use crate::mapping::Mapping;
+use crate::peer::have_ended;
 use crate::poll_backoff::{PollBackoff, sleep_until_ready};
 use crate::process::{TracedProcess, Wanted};
 use crate::session::{Registration, Session};
@@ -150,7 +151,9 @@ impl<S: Sink + Send> Collector<S> {
             {
                 ends_looked_at = Instant::now();
                 target.has_ended();
-                ended.extend(self.processes.iter().filter(|it| it.has_ended()).map(|it| it.index));
+                let have_ended = have_ended(self.processes.iter().map(TracedProcess::peer));
+                let processes = self.processes.iter().zip(have_ended);
+                ended.extend(processes.filter(|(_, has_ended)| *has_ended).map(|(it, _)| it.index));
             }
             has_accepted = self.accept(Session::accept_pending, target, observer)?;
             if self.clock.has_begun() {

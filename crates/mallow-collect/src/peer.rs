@@ -60,9 +60,7 @@ impl Peer {
 
     /// Returns whether all of its threads have ended.
     pub(crate) fn has_ended(&self) -> bool {
-        let Some(pidfd) = &self.pidfd else { return true };
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::new(pidfd, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
+        have_ended([self].into_iter()) == [true]
     }
 
     /// Returns whether it was started by a process, or by one that was, and still runs.
@@ -72,6 +70,16 @@ impl Peer {
         // not twice in the same way.
         ancestors.contains(&ancestor) && ancestors == self::ancestors(self.pid) && !self.has_ended()
     }
+}
+
+/// Returns of each of some processes whether all of its threads have ended. The kernel is asked once, however many they are.
+pub(crate) fn have_ended<'a>(peers: impl Iterator<Item = &'a Peer> + Clone) -> Vec<bool> {
+    let pidfds = peers.clone().filter_map(|peer| peer.pidfd.as_ref());
+    let mut polled: Vec<PollFd<'_>> = pidfds.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let is_answered = poll(&mut polled, Some(&now)).is_ok();
+    let mut ended = polled.iter().map(|it| is_answered && !it.revents().is_empty());
+    peers.map(|peer| peer.pidfd.is_none() || ended.next() == Some(true)).collect()
 }
 
 /// The id and the user that a connection began with.
@@ -138,5 +146,20 @@ mod tests {
         // Its number may be anybody's now.
         assert!(child_peer.has_ended() && !child_peer.is_descendant_of(me));
         assert!(Peer::of_pid(child.id()).has_ended());
+    }
+
+    #[test]
+    fn many_are_asked_for_at_once() {
+        let mut children: Vec<_> = (0..4).map(|_| Command::new("sleep").arg("60").spawn().unwrap()).collect();
+        let mut peers: Vec<Peer> = children.iter().map(|child| Peer::of_pid(child.id())).collect();
+        // Reaped before anybody could open it.
+        peers.insert(1, Peer { pid: children[0].id(), pidfd: None });
+        assert_eq!(have_ended(peers.iter()), [false, true, false, false, false]);
+        for at in [1, 3] {
+            children[at].kill().unwrap();
+            children[at].wait().unwrap();
+        }
+        assert_eq!(have_ended(peers.iter()), [false, true, true, false, true]);
+        children.iter_mut().for_each(|child| drop(child.kill().and_then(|()| child.wait())));
     }
 }

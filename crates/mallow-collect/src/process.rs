@@ -209,9 +209,9 @@ impl TracedProcess {
         self.stacks().addresses_from(0).any(|key| modules.at(&key).is_none())
     }
 
-    /// Returns whether all of its threads have ended.
-    pub(crate) fn has_ended(&self) -> bool {
-        self.peer.has_ended()
+    /// Returns who it is.
+    pub(crate) fn peer(&self) -> &Peer {
+        &self.peer
     }
 
     /// Returns what is ready when they have.
@@ -353,11 +353,6 @@ impl TracedProcess {
     /// Returns its own peak of memory.
     pub(crate) fn largest_bytes(&self) -> u64 {
         self.memory.largest_bytes()
-    }
-
-    /// Returns its identity.
-    pub(crate) fn peer(&self) -> Option<Peer> {
-        self.peer.try_clone()
     }
 
     /// Returns about how many words of its rings were not read yet.

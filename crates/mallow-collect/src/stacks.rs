@@ -150,7 +150,12 @@ impl StackNumbers {
 
     fn number_as(&mut self, node: u32, number: u32) {
         if self.numbers.len() <= node as usize {
-            self.numbers.resize((node as usize + 1).next_power_of_two(), 0);
+            let places = (node as usize + 1).next_power_of_two();
+            // The first nodes lie anywhere among 65,536 places. Memory that comes zeroed takes pages for those alone that are used.
+            match self.numbers.is_empty() {
+                true => self.numbers = vec![0; places],
+                false => self.numbers.resize(places, 0),
+            }
         }
         self.numbers[node as usize] = number.wrapping_add(1);
     }

@@ -10,7 +10,7 @@ use crate::heap::{Executables, MemoryWatch, who};
 use crate::limits;
 use crate::mapping::Mapping;
 use crate::patching::Inside;
-use crate::peer::Peer;
+use crate::peer::{Peer, have_ended};
 use crate::session::{Registration, Session};
 use crate::starts::Starts;
 use crate::target::{Mode, Target, TracedCommand};
@@ -164,8 +164,10 @@ impl Counting {
             // Ended processes are checked first: a process that has executed another program has registered again
             // before that ends.
             let child_has_ended = self.command.has_ended();
+            let have_ended = have_ended(self.open.iter().map(|it| &it.peer));
+            let open = self.open.iter().zip(have_ended);
             let ended: Vec<usize> =
-                self.open.iter().filter(|it| it.peer.has_ended()).map(|it| it.index).collect();
+                open.filter(|(_, has_ended)| *has_ended).map(|(it, _)| it.index).collect();
             let has_accepted = self.accept(Session::accept_pending);
             for counted in &mut self.open {
                 channels::recycle(&counted.mapping, counted.pid, |_, _| true);

@@ -12,7 +12,7 @@
 //! - [`Folder`]: records in, a profile out; the reader of `perf.data` uses it too. It uses `spaces` (mappings of a process; code of a
 //!   JVM by `mallow-jvm`), `elf` (unwind tables of a file), `stack_table` (distinct stacks), `waits` (off-CPU time), `kernel_names`;
 //! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that are waiting at the start (`asleep`),
-//!   and the loop around them (`sampler`); the mappings of a running process (`maps`);
+//!   and the loop around them (`sampler`), by a thread that is urgent (`urgency`); the mappings of a running process (`maps`);
 //! - what a preloaded library writes into a shared `memory`: script frames, which `joins` matches with samples, `scripts` merges into
 //!   their stacks and `inside` collects; processes that get events with a signal for that (`adopted`); symbol files that
 //!   `runtimes` were asked to write;
@@ -41,6 +41,7 @@ mod scripts;
 mod spaces;
 mod stack_table;
 mod timers;
+mod urgency;
 mod waits;
 mod ways;
 

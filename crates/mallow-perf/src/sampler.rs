@@ -11,6 +11,7 @@ use crate::maps::maps_of;
 use crate::ring::Ring;
 use crate::rounds::{Rounds, Waiting, in_order};
 use crate::runtimes::remove_lists;
+use crate::urgency::Urgent;
 use crate::{Folder, Origin, PerfError, Sampled};
 use linux_perf_event_reader::{EventRecord, RawEventRecord, RecordParseInfo, RecordType};
 use mallow_counters::Event as Counted;
@@ -337,7 +338,7 @@ impl Sampler {
         command: Vec<String>,
         options: &SamplingOptions,
     ) -> Result<Outcome, PerfError> {
-        let ended = pidfd(pid);
+        let (ended, urgent) = (pidfd(pid), Urgent::begin());
         let mut interrupted = false;
         let is_over = loop {
             let is_over = options.duration.is_some_and(|duration| self.began.elapsed() >= duration);
@@ -349,6 +350,7 @@ impl Sampler {
             self.answer();
             self.round(false);
         };
+        drop(urgent);
         let duration = self.began.elapsed();
         let mut outcome = self.end(pid, command, duration, interrupted);
         // The time is over and the program still runs: it goes on, and we wait for its end.
@@ -365,7 +367,7 @@ impl Sampler {
         interrupts: Interrupts,
         options: &SamplingOptions,
     ) -> Result<Outcome, PerfError> {
-        let ended = pidfd(pid);
+        let (ended, urgent) = (pidfd(pid), Urgent::begin());
         let is_gone = || rustix::process::test_kill_process(pid_of(pid)).is_err();
         loop {
             let is_over = options.duration.is_some_and(|duration| self.began.elapsed() >= duration);
@@ -375,6 +377,7 @@ impl Sampler {
             self.wait(ended.as_ref(), options);
             self.round(false);
         }
+        drop(urgent);
         let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let command = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
         let command = command.map(|word| String::from_utf8_lossy(word).into_owned()).collect();

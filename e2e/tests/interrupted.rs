@@ -212,3 +212,27 @@ fn once_is_enough_for_a_program_that_hears() {
     assert_eq!(exit, Exit::Status(128 + 15));
     let _ = report_of(&recording.trace, &[]).well();
 }
+
+/// A script that ends its whole process group is a script that ends mallow, too.
+#[test]
+fn a_count_is_shown_of_a_program_that_is_asked_to_end_with_everybody_in_its_group() {
+    let workshop = Workshop::new("group");
+    let text = "#include <signal.h>\n#include <stdlib.h>\n#include <unistd.h>\n\
+        static void leave(int signal) { (void)signal; _exit(5); }\n\
+        int main(void) { signal(SIGTERM, leave); signal(SIGHUP, leave); for (int i = 0; i < 7; i++) { void *volatile p = malloc(9); free(p); } kill(0, WHICH); for (;;) pause(); }\n";
+    for signal in ["SIGTERM", "SIGHUP"] {
+        let program = build_text(workshop.path(), signal, &text.replace("WHICH", signal));
+        let file = workshop.file("stat.json");
+        let mut mallow = run::command("setsid");
+        mallow
+            .arg("--wait")
+            .arg(run::mallow_binary())
+            .args(["stat", "--json", "--force", "-r", "3", "-o"])
+            .arg(&file);
+        let finished = run::finish(mallow.arg("--").arg(&program)).ended(Exit::Status(5));
+        let document = e2e::session::json(&std::fs::read_to_string(&file).unwrap());
+        // The first run was the last: whoever asked did not mean that one alone.
+        assert_eq!(document["runs"].as_array().unwrap().len(), 1, "{finished}\n{document:#}");
+        assert_eq!(document["runs"][0]["totals"]["allocations"], 7, "{document:#}");
+    }
+}

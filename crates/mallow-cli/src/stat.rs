@@ -11,7 +11,7 @@ use mallow_runner::needs_shell;
 use mallow_text::Style;
 use mallow_text::stat::Measured;
 use mallow_view::Run;
-use signal_hook::consts::{SIGINT, SIGQUIT};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -71,12 +71,12 @@ fn words_of(line: &str) -> Result<Vec<OsString>, Failure> {
     words::of_command(line).ok_or_else(|| Failure::new(format!("'{line}' is no command line.")))
 }
 
-/// Makes Ctrl-C end the program and not mallow, which has a result to show; a second one ends mallow.
+/// Makes Ctrl-C, and whoever asks mallow to end, end the program and not mallow, which has a result to show; a second one ends mallow.
 fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     // Signals that this process ignores are ignored by the program as well.
     let ignored = mallow_launch::IgnoredSignals::read();
-    for signal in [SIGINT, SIGQUIT].into_iter().filter(|signal| !ignored.has(*signal)) {
+    for signal in [SIGINT, SIGQUIT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignored.has(*signal)) {
         // In this order: the second signal must see what the first one has set.
         flag::register_conditional_shutdown(
             signal,
@@ -88,7 +88,7 @@ fn watch_interrupts() -> Result<Arc<AtomicBool>, Failure> {
     Ok(interrupted)
 }
 
-/// Runs each command repeatedly; stops after a run that Ctrl-C ended.
+/// Runs each command repeatedly; stops after a run that a signal ended.
 fn measure_all(stat: &Stat, interrupted: &AtomicBool) -> Result<Vec<Counted>, Refusal> {
     let mut all = Vec::new();
     for command in commands(stat)? {

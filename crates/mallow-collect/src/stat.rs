@@ -66,7 +66,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let inside = Inside::prepare(options.preload, &launch, &options.command)?;
     let session = Session::open(options.command_lines)?;
     let started = Instant::now();
-    let interrupts = Interrupts::ignored();
+    let interrupts = Interrupts::terminations()?;
     let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
     let mut counting = Counting {
         session,
@@ -161,6 +161,8 @@ impl Counting {
         let mut pause = Duration::from_micros(200);
         let mut sampled = Instant::now();
         loop {
+            // Passed on to the command. Who asks twice is heard by our caller.
+            self.command.is_interrupted();
             // Ended processes are checked first: a process that has executed another program has registered again
             // before that ends.
             let child_has_ended = self.command.has_ended();

@@ -160,6 +160,13 @@ fn wrappers_of_well_known_programs() {
         ("LibreOffice", &["rtl_allocateMemory", "rtl_reallocateMemory"]),
         ("ICU", &["uprv_malloc_72"]),
         ("MariaDB", &["my_malloc(unsigned int, unsigned long, unsigned long)", "alloc_root"]),
+        ("Mono", &["monoeg_malloc", "monoeg_malloc0", "monoeg_g_calloc", "monoeg_realloc"]),
+        ("OCaml", &["caml_stat_alloc_noexc", "caml_alloc_for_heap"]),
+        ("SWI-Prolog", &["PL_malloc_atomic", "PL_realloc"]),
+        ("Guile", &["scm_malloc", "scm_realloc", "scm_gc_malloc"]),
+        ("Tcl", &["TclpAlloc", "Tcl_Realloc"]),
+        ("Erlang", &["erts_sys_aligned_alloc"]),
+        ("R", &["Rf_allocVector3", "R_alloc"]),
     ] {
         names.iter().for_each(|name| language_of(name, language));
     }

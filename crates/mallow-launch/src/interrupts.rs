@@ -2,7 +2,6 @@
 
 use crate::LaunchError;
 use rustix::process::{Pid, Signal, kill_process};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,27 +20,18 @@ impl Interrupts {
     /// # Errors
     /// When the system refuses handlers.
     pub fn watch() -> Result<Interrupts, LaunchError> {
-        let ignored = IgnoredSignals::read();
-        let count = |signals: &[i32]| -> io::Result<Arc<AtomicUsize>> {
-            let counter = Arc::new(AtomicUsize::new(0));
-            // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
-            // would be taken back to the default at its start.
-            for signal in signals.iter().filter(|signal| !ignored.has(**signal)) {
-                let counter = Arc::clone(&counter);
-                let add = move || {
-                    counter.fetch_add(1, Ordering::Relaxed);
-                };
-                // SAFETY: the handler only adds to an atomic.
-                unsafe { signal_hook::low_level::register(*signal, add) }?;
-            }
-            Ok(counter)
-        };
-        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-        Ok(Interrupts {
-            interrupts: count(&[SIGINT, SIGQUIT]).map_err(LaunchError::Signals)?,
-            terminations: count(&[SIGTERM, SIGHUP]).map_err(LaunchError::Signals)?,
-            terminations_passed: 0,
-        })
+        use signal_hook::consts::{SIGINT, SIGQUIT};
+        let interrupts = counted(&[SIGINT, SIGQUIT])?;
+        Ok(Interrupts { interrupts, ..Interrupts::terminations()? })
+    }
+
+    /// Counts what the terminal does not send to the program, and leaves its keys to somebody else.
+    ///
+    /// # Errors
+    /// When the system refuses handlers.
+    pub fn terminations() -> Result<Interrupts, LaunchError> {
+        use signal_hook::consts::{SIGHUP, SIGTERM};
+        Ok(Interrupts { terminations: counted(&[SIGTERM, SIGHUP])?, ..Interrupts::ignored() })
     }
 
     /// How often somebody wanted us, or the program, to end.
@@ -70,6 +60,23 @@ impl Interrupts {
         }
         self.interrupts.load(Ordering::Relaxed) >= 2 || terminations >= 2
     }
+}
+
+/// How often one of these signals comes from now on.
+fn counted(signals: &[i32]) -> Result<Arc<AtomicUsize>, LaunchError> {
+    let ignored = IgnoredSignals::read();
+    let counter = Arc::new(AtomicUsize::new(0));
+    // What we were told to ignore, as `nohup` does, is not for us, and the program is to ignore it as well: a handler
+    // would be taken back to the default at its start.
+    for signal in signals.iter().filter(|signal| !ignored.has(**signal)) {
+        let counter = Arc::clone(&counter);
+        let add = move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        };
+        // SAFETY: the handler only adds to an atomic.
+        unsafe { signal_hook::low_level::register(*signal, add) }.map_err(LaunchError::Signals)?;
+    }
+    Ok(counter)
 }
 
 /// The signals that this process was told to ignore, a bit each. The system writes a page of text for it, in tenths of a millisecond.

@@ -98,6 +98,31 @@ pub(super) const WRAPPERS: &[Rule] = &[
         // Memory of one of its roots.
         Is("alloc_root"), Is("root_alloc"),
     ] },
+    Rule { language: "Mono", patterns: &[
+        Starts("monoeg_malloc"), Starts("monoeg_g_calloc"), Starts("monoeg_realloc"), Starts("monoeg_try_malloc"),
+        Starts("monoeg_try_realloc"), Is("monoeg_calloc"), Is("monoeg_g_memdup"),
+    ] },
+    Rule { language: "OCaml", patterns: &[
+        // Memory of the runtime, and room for the heap.
+        Starts("caml_stat_alloc"), Starts("caml_stat_calloc"), Starts("caml_stat_resize"), Is("caml_alloc_for_heap"),
+    ] },
+    Rule { language: "SWI-Prolog", patterns: &[
+        Starts("PL_malloc"), Starts("PL_realloc"),
+    ] },
+    Rule { language: "Guile", patterns: &[
+        Is("scm_malloc"), Is("scm_calloc"), Is("scm_realloc"), Is("scm_gc_malloc"), Is("scm_gc_realloc"),
+    ] },
+    Rule { language: "Tcl", patterns: &[
+        Starts("TclpAlloc"), Starts("TclpRealloc"), Is("Tcl_Alloc"), Is("Tcl_AttemptAlloc"), Is("Tcl_Realloc"),
+        Is("Tcl_AttemptRealloc"), Is("Tcl_DbCkalloc"),
+    ] },
+    Rule { language: "Erlang", patterns: &[
+        Starts("erts_sys_alloc"), Starts("erts_sys_realloc"), Starts("erts_sys_aligned_alloc"),
+    ] },
+    Rule { language: "R", patterns: &[
+        // Memory of R's collector, which functions of R ask for.
+        Starts("Rf_allocVector"), Is("Rf_allocMatrix"), Is("Rf_allocArray"), Is("R_alloc"), Is("R_chk_calloc"), Is("R_chk_realloc"),
+    ] },
     Rule { language: "libxml2", patterns: &[
         Starts("xmlMemMalloc"), Is("xmlMallocLoc"), Is("xmlReallocLoc"), Starts("xmlMemRealloc"),
     ] },

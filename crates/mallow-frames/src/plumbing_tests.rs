@@ -160,6 +160,7 @@ fn wrappers_of_well_known_programs() {
         ("LibreOffice", &["rtl_allocateMemory", "rtl_reallocateMemory"]),
         ("ICU", &["uprv_malloc_72"]),
         ("MariaDB", &["my_malloc(unsigned int, unsigned long, unsigned long)", "alloc_root"]),
+        ("GCC", &["ggc_internal_alloc", "ggc_internal_cleared_alloc"]),
         ("Mono", &["monoeg_malloc", "monoeg_malloc0", "monoeg_g_calloc", "monoeg_realloc"]),
         ("OCaml", &["caml_stat_alloc_noexc", "caml_alloc_for_heap"]),
         ("SWI-Prolog", &["PL_malloc_atomic", "PL_realloc"]),

@@ -57,7 +57,7 @@ fn program_lines(programs: &Programs<'_>, style: Style) -> Vec<String> {
     let row = |who: &str, totals: &Totals, what: &str| {
         let peak = format!("{} peak", Bytes(totals.peak_bytes));
         let allocations = format!("{} allocations", Count(totals.allocations));
-        let line = format!("{who:<17}{peak:>12}  {allocations:>18}  ");
+        let line = format!("{who:<16} {peak:>12}  {allocations:>18}  ");
         let left = style.width.saturating_sub(line.columns());
         line + &cut_end(&printable(what), left)
     };
@@ -248,6 +248,19 @@ mod tests {
             not_its_heap(9, 9),
             "these are not the metrics of the heaps of 9 processes, which do not come from malloc"
         );
+    }
+
+    /// A build has hundreds of programs, and its peak as many letters as one can have.
+    #[test]
+    fn many_programs_stay_apart_from_their_peak() {
+        let others = OtherPrograms {
+            count: 449,
+            totals: Totals { peak_bytes: 372 << 20, ..Totals::default() },
+            names: vec![("as".to_owned(), 150)],
+        };
+        let lines = program_lines(&Programs { first: Vec::new(), others }, Style::PLAIN);
+        assert!(lines[0].starts_with("449 more programs 372 MiB peak "), "{lines:?}");
+        assert!(lines[0].len() <= 80);
     }
 
     fn text(profile: &Profile) -> String {

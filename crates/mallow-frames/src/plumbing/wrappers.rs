@@ -98,6 +98,10 @@ pub(super) const WRAPPERS: &[Rule] = &[
         // Memory of one of its roots.
         Is("alloc_root"), Is("root_alloc"),
     ] },
+    Rule { language: "GCC", patterns: &[
+        // Memory of GCC's own collector.
+        Starts("ggc_internal_"), Is("ggc_realloc"),
+    ] },
     Rule { language: "Mono", patterns: &[
         Starts("monoeg_malloc"), Starts("monoeg_g_calloc"), Starts("monoeg_realloc"), Starts("monoeg_try_malloc"),
         Starts("monoeg_try_realloc"), Is("monoeg_calloc"), Is("monoeg_g_memdup"),

@@ -118,3 +118,28 @@ fn a_silent_stranger_keeps_no_deadline_waiting() {
     assert_eq!(suite.only_test(1)["outcome"], "error");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
 }
+
+/// The queues are as short here as a system lets them be. Unlimited, a program would stand still for as long as mallow does.
+#[test]
+fn a_program_goes_on_where_mallow_stands_still_and_whom_it_did_not_meet_is_counted() {
+    const CHILDREN: u64 = 12;
+    let workshop = Workshop::new("queue");
+    let text = format!(
+        "#include <signal.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         static void pair(void) {{ void *volatile p = malloc(30); free(p); }}\n\
+         int main(void) {{\n    pid_t mallow = getppid();\n    pair();\n    kill(mallow, SIGSTOP);\n    usleep(100000);\n\
+         \x20   for (int i = 0; i < {CHILDREN}; i++) if (fork() == 0) {{ pair(); _exit(0); }}\n\
+         \x20   int status, well = 0;\n    while (wait(&status) > 0) well += status == 0;\n    kill(mallow, SIGCONT);\n    return well == {CHILDREN} ? 3 : 4;\n}}\n"
+    );
+    let program = build_text(workshop.path(), "queue", &text);
+    let trace = workshop.file("trace.mallow");
+    let mut shell = run::command("unshare");
+    shell.args(["-rn", "sh", "-c", "echo 2 > /proc/sys/net/core/somaxconn && exec \"$0\" record -o \"$@\""]);
+    let finished = run::finish(shell.arg(run::mallow_binary()).arg(&trace).arg("--").arg(&program))
+        .ended(run::Exit::Status(3));
+    let report = e2e::session::json(&e2e::session::report_of(&trace, &[]).well().stdout);
+    let met = metric(&report["totals"], "allocations") - 1;
+    let sentence = format!("was not recorded (processes: {})", CHILDREN - met);
+    assert!(met < CHILDREN && finished.stderr.contains(&sentence), "{met}\n{finished}");
+    assert_eq!(report["complete"], false);
+}

@@ -136,3 +136,10 @@ fn a_load_has_more_connections_than_files_may_be_open_at_first() {
         "{finished}"
     );
 }
+
+/// Some runs of a benchmark are recorded, for which mallow raises its own limit.
+#[test]
+fn a_benchmark_sees_the_limit_that_it_would_see_in_each_run() {
+    let line = "ulimit -Sn 40; exec \"$0\" bench -r 4 --warmup 1 'sh -c \"test $(ulimit -Sn) -eq 40\"' 'sh -c \"test $(ulimit -Sn) -eq 40 && true\"'";
+    let _ = run::finish(run::command("bash").args(["-c", line]).arg(run::mallow_binary())).well();
+}

@@ -6,7 +6,7 @@ use crate::turns::Turns;
 use crate::{Input, Output, Plan, RunnerError, Runs, Shell, machine, processes, shell_cost};
 use mallow_bench::{BenchCommand, Order, Run, Session, ShellCost, Stop, compare};
 use mallow_counters::{Refusal, usable};
-use mallow_launch::Interrupts;
+use mallow_launch::{Interrupts, open_files};
 use mallow_stats::{Evaluations, is_precise};
 use regex::Regex;
 use std::path::PathBuf;
@@ -434,7 +434,7 @@ impl<'a> Bench<'a> {
             command.envs(environment(iteration, self.seed));
         }
         let cannot = |cause| RunnerError::CannotRun { line: line.to_owned(), cause };
-        let end = command.spawn().and_then(spawn::finish).map_err(cannot)?;
+        let end = open_files::as_inherited(|| command.spawn()).and_then(spawn::finish).map_err(cannot)?;
         if end.code() != 0 && !self.is_interrupted() {
             return Err(RunnerError::Step { what, line: line.to_owned(), end: end_words(end) });
         }

@@ -4,7 +4,7 @@ use crate::command_line::Program;
 use crate::{Output, RunnerError, processes};
 use mallow_bench::{EventCount, Run, RunEnd};
 use mallow_counters::{Counters, Event};
-use mallow_launch::{Interrupts, explained};
+use mallow_launch::{Interrupts, explained, open_files};
 use mallow_wire::spawning::{self as report, REQUEST_HEAD_BYTES, RequestHead};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::Signal;
@@ -156,7 +156,8 @@ impl Spawner {
         if let Some(directory) = &around.directory {
             command.current_dir(directory);
         }
-        let mut child = command.spawn().map_err(system("cannot start the spawner"))?;
+        let child = open_files::as_inherited(|| command.spawn());
+        let mut child = child.map_err(system("cannot start the spawner"))?;
         if let Some(pipe) = child.stdout.take() {
             std::thread::spawn(move || std::io::copy(&mut { pipe }, &mut std::io::sink()));
         }

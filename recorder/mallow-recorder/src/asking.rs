@@ -7,7 +7,7 @@
 use crate::plan::{Mapped, Plan};
 use crate::process;
 use crate::session::Session;
-use crate::sys::{self, SocketName};
+use crate::sys::{self, SocketName, Timeout};
 use core::sync::atomic::{AtomicU32, Ordering};
 use mallow_wire::patches::{IMAGES_MAX, PATCHES_NONE, PLAN_BYTES_MAX, PLAN_VERSION};
 use mallow_wire::plan_request::*;
@@ -68,7 +68,7 @@ fn connect() -> Option<i32> {
     }
     let bytes = session.path.iter().chain(PATH_END.as_bytes());
     path.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
-    sys::connect_at_once(SocketName::File(path.get(..whole)?))
+    sys::connect(SocketName::File(path.get(..whole)?), Timeout::AtOnce)
 }
 
 /// Returns `None` when no reply came.

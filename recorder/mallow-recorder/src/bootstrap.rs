@@ -22,7 +22,7 @@ use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::script;
 use crate::session::{Session, environ, variable};
-use crate::sys;
+use crate::sys::{self, Timeout};
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::c_ulong;
@@ -229,7 +229,10 @@ fn announce(session: &Session, fd: i32) -> bool {
     let command_bytes = read_command(command);
     let message = first(message, Handshake::BYTES + command_bytes);
     let sockets = [sys::SocketName::File(session.path), sys::SocketName::Name(session.name)];
-    sockets.into_iter().any(|door| sys::send_with_fd(door, message, fd))
+    // Where both queues are full mallow stands still, or has as many files open as it may. It is waited for, and then the process runs without it.
+    const TIMEOUT: Timeout = Timeout::Seconds(3);
+    let through = |timeout| sockets.into_iter().any(|door| sys::send_with_fd(door, timeout, message, fd));
+    through(Timeout::AtOnce) || through(TIMEOUT)
 }
 
 /// Reads our own command line. It is read here because a short-lived process may have ended before the collector

@@ -5,7 +5,7 @@
 mod sockets;
 
 use core::arch::asm;
-pub use sockets::{SocketName, connect_at_once, receive_with_fd, send_plain, send_with_fd};
+pub use sockets::{SocketName, Timeout, connect, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;
 const CLOSE: usize = 3;

@@ -8,6 +8,7 @@ const CONNECT: usize = 42;
 const SENDTO: usize = 44;
 const SENDMSG: usize = 46;
 const RECVMSG: usize = 47;
+const SETSOCKOPT: usize = 54;
 
 /// The address of a listening socket.
 #[derive(Clone, Copy, Debug)]
@@ -18,29 +19,29 @@ pub enum SocketName<'a> {
     Name(&'a [u8]),
 }
 
+/// How long to wait for a place in the queue of connections, which is full where mallow stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timeout {
+    /// Not at all, nor for room for a message.
+    AtOnce,
+    /// So many seconds.
+    Seconds(u64),
+}
+
 /// Sends one message with one file descriptor over a Unix socket, and closes the socket.
 ///
-/// Returns false if nobody listens there.
-pub fn send_with_fd(to: SocketName<'_>, message: &[u8], fd: i32) -> bool {
-    let Some(connection) = connect(to) else { return false };
+/// Returns false if nobody listens there, or lets nobody in meanwhile.
+pub fn send_with_fd(to: SocketName<'_>, timeout: Timeout, message: &[u8], fd: i32) -> bool {
+    let Some(connection) = connect(to, timeout) else { return false };
     let sent = send(connection, message, fd);
     close(connection);
     sent
 }
 
-/// Connects to a Unix socket, for messages. `None` if nobody listens there. It closes on exec, and the caller closes
-/// it.
-fn connect(to: SocketName<'_>) -> Option<i32> {
-    connect_as(to, 0)
-}
-
-/// The same without waiting: neither for a place in the queue of connections, nor for room for a message.
-pub fn connect_at_once(to: SocketName<'_>) -> Option<i32> {
+/// Connects to a Unix socket, for messages. `None` if nobody listens there, or lets nobody in meanwhile. It closes on exec, and the caller
+/// closes it.
+pub fn connect(to: SocketName<'_>, timeout: Timeout) -> Option<i32> {
     const NONBLOCK: usize = 0x800;
-    connect_as(to, NONBLOCK)
-}
-
-fn connect_as(to: SocketName<'_>, flags: usize) -> Option<i32> {
     const UNIX: usize = 1;
     const SEQPACKET_CLOEXEC: usize = 5 | 0x80000;
     const INTERRUPTED: isize = -4;
@@ -54,12 +55,16 @@ fn connect_as(to: SocketName<'_>, flags: usize) -> Option<i32> {
     };
     let bytes = begin + name.len().min(address.len() - begin);
     address.iter_mut().skip(begin).zip(name).for_each(|(place, byte)| *place = *byte);
+    let flags = if timeout == Timeout::AtOnce { NONBLOCK } else { 0 };
     // SAFETY: creates a descriptor of ours.
     let socket = unsafe { call(SOCKET, [UNIX, SEQPACKET_CLOEXEC | flags, 0, 0, 0, 0]) };
     if socket < 0 {
         return None;
     }
-    // Waits if the queue of connections is full; a signal does not end the wait.
+    if let Timeout::Seconds(seconds) = timeout {
+        limit_wait(socket as usize, seconds);
+    }
+    // A signal does not end the wait.
     let connected = loop {
         // SAFETY: the kernel reads the address.
         let connected =
@@ -73,6 +78,18 @@ fn connect_as(to: SocketName<'_>, flags: usize) -> Option<i32> {
         return None;
     }
     Some(socket as i32)
+}
+
+/// Limits how long `connect` and `send` wait. Unlimited they would wait for as long as mallow is stopped.
+fn limit_wait(socket: usize, seconds: u64) {
+    const SOL_SOCKET: usize = 1;
+    const SO_SNDTIMEO: usize = 21;
+    // struct timeval: seconds and microseconds.
+    let limit = [seconds, 0];
+    // SAFETY: the kernel reads the structure.
+    unsafe {
+        call(SETSOCKOPT, [socket, SOL_SOCKET, SO_SNDTIMEO, limit.as_ptr() as usize, size_of_val(&limit), 0])
+    };
 }
 
 /// Waits for a message, and returns its length and the file descriptor that came with it, -1 for none. `None` if none

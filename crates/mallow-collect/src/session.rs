@@ -170,6 +170,7 @@ impl Session {
         match self.receive(&connection) {
             Received::Nothing => keep(&mut self.silent, connection),
             Received::Stranger => {}
+            Received::Truncated => self.was_full = true,
             Received::Registration(registration) => registrations.push(registration),
         }
     }
@@ -210,6 +211,7 @@ impl Session {
             match received {
                 Received::Nothing if silent.may_wait() => self.silent.push(silent),
                 Received::Nothing | Received::Stranger => {}
+                Received::Truncated => self.was_full = true,
                 Received::Registration(registration) => registrations.push(registration),
             }
         }
@@ -226,8 +228,8 @@ impl Session {
             Err(rustix::io::Errno::AGAIN) => Received::Nothing,
             Err(_) => Received::Stranger,
             Ok(received) => {
-                let registration = self.read(connection, &bytes[..received.bytes], &mut control);
-                registration.map_or(Received::Stranger, Received::Registration)
+                let known = self.read(connection, &bytes[..received.bytes], &mut control);
+                known.unwrap_or(Received::Stranger)
             }
         }
     }
@@ -237,18 +239,20 @@ impl Session {
         connection: &OwnedFd,
         bytes: &[u8],
         control: &mut RecvAncillaryBuffer<'_>,
-    ) -> Option<Registration> {
+    ) -> Option<Received> {
         let memory = control.drain().find_map(|message| match message {
             RecvAncillaryMessage::ScmRights(mut files) => files.next(),
             _ => None,
-        })?;
+        });
         let (handshake, command) = bytes.split_at_checked(Handshake::BYTES)?;
         let handshake = Handshake::from_bytes(handshake)?;
         if handshake.version != SHARED_VERSION || !is_equal(&handshake.token, &self.token) {
             return None;
         }
+        let Some(memory) = memory else { return Some(Received::Truncated) };
         let command = self.command_lines.of_process(command);
-        Some(Registration { memory, peer: Peer::of_connection(connection)?, command })
+        let peer = Peer::of_connection(connection)?;
+        Some(Received::Registration(Registration { memory, peer, command }))
     }
 }
 
@@ -298,6 +302,8 @@ enum Received {
     Nothing,
     /// Something that is not ours, or its end.
     Stranger,
+    /// A message of ours without what it carried, as another thread took the last number that a file could have.
+    Truncated,
     /// A process.
     Registration(Registration),
 }
@@ -380,6 +386,20 @@ mod tests {
         let socket = connected(&session);
         send(&socket, &right, b"x\0");
         assert_eq!(commands(&mut session), ["x"]);
+    }
+
+    /// The kernel drops a file that the receiver has no number for.
+    #[test]
+    fn a_registration_whose_memory_did_not_arrive_is_spoken_of_and_a_strangers_is_not() {
+        let mut session = Session::open(CommandLines::Whole).unwrap();
+        let pid = std::process::id();
+        for (token, is_ours) in [([0; 16], false), (session.token, true)] {
+            let socket = connected(&session);
+            let bytes = Handshake { magic: HANDSHAKE_MAGIC, version: SHARED_VERSION, pid, token }.to_bytes();
+            rustix::net::send(&socket, &bytes, SendFlags::empty()).unwrap();
+            assert!(session.accept_last().is_empty());
+            assert_eq!(session.was_full(), is_ours);
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::script;
 use crate::session::{Session, environ, variable};
-use crate::sys::{self, Timeout};
+use crate::sys::{self, SocketName, Timeout};
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::c_ulong;
@@ -228,10 +228,12 @@ fn announce(session: &Session, fd: i32) -> bool {
     start.copy_from_slice(&handshake.to_bytes());
     let command_bytes = read_command(command);
     let message = first(message, Handshake::BYTES + command_bytes);
-    let sockets = [sys::SocketName::File(session.path), sys::SocketName::Name(session.name)];
     // Where both queues are full mallow stands still, or has as many files open as it may. It is waited for, and then the process runs without it.
     const TIMEOUT: Timeout = Timeout::Seconds(3);
-    let through = |timeout| sockets.into_iter().any(|door| sys::send_with_fd(door, timeout, message, fd));
+    let through = |timeout| {
+        sys::send_with_fd(SocketName::File(session.path), timeout, message, fd)
+            || sys::send_with_fd(SocketName::Name(session.name), timeout, message, fd)
+    };
     through(Timeout::AtOnce) || through(TIMEOUT)
 }
 

@@ -30,7 +30,8 @@ pub enum Timeout {
 
 /// Sends one message with one file descriptor over a Unix socket, and closes the socket.
 ///
-/// Returns false if nobody listens there, or lets nobody in meanwhile.
+/// Returns false if nobody listens there, or lets nobody in meanwhile. Not inlined, nor is what it calls: a process's first call is made on the caller's stack.
+#[inline(never)]
 pub fn send_with_fd(to: SocketName<'_>, timeout: Timeout, message: &[u8], fd: i32) -> bool {
     let Some(connection) = connect(to, timeout) else { return false };
     let sent = send(connection, message, fd);
@@ -40,6 +41,7 @@ pub fn send_with_fd(to: SocketName<'_>, timeout: Timeout, message: &[u8], fd: i3
 
 /// Connects to a Unix socket, for messages. `None` if nobody listens there, or lets nobody in meanwhile. It closes on exec, and the caller
 /// closes it.
+#[inline(never)]
 pub fn connect(to: SocketName<'_>, timeout: Timeout) -> Option<i32> {
     const NONBLOCK: usize = 0x800;
     const UNIX: usize = 1;
@@ -132,6 +134,7 @@ struct Rights {
     pad: i32,
 }
 
+#[inline(never)]
 fn send(socket: i32, message: &[u8], fd: i32) -> bool {
     const SOL_SOCKET: i32 = 1;
     const SCM_RIGHTS: i32 = 1;

@@ -94,13 +94,15 @@ impl Image {
         let is_static = kind == Kind::Static;
         let is_wanted =
             |name: &[u8]| names::may_be_wanted(name) || is_static && static_program::may_be_wanted(name);
-        let defined = functions_of(path, search, |_, name| {
+        let mut defined = functions_of(path, search, |_, name| {
             let is_wanted = is_wanted(name);
             if is_wanted {
                 note(name);
             }
             is_wanted
         });
+        // A patch of one would be called once, to choose a function that has another name.
+        defined.retain(|function| !function.is_indirect);
         let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
         let all: Vec<Named<'_>> = defined.iter().map(|function| (text(&function.name), function)).collect();
         let is_seen = |name: &str| {

@@ -3,14 +3,19 @@
 use super::*;
 use std::process::Command;
 
-/// Builds a program of C, and looks into it.
-fn examined(source: &str, flags: &[&str]) -> Option<Image> {
-    let folder = tempfile::tempdir().unwrap();
-    let (c, program) = (folder.path().join("own.c"), folder.path().join("own"));
+/// Builds a program of C.
+fn built(folder: &Path, source: &str, flags: &[&str]) -> PathBuf {
+    let (c, program) = (folder.join("own.c"), folder.join("own"));
     std::fs::write(&c, source).unwrap();
     let status = Command::new("cc").arg("-w").arg("-o").arg(&program).arg(&c).args(flags).status().unwrap();
     assert!(status.success());
-    Image::examine(&program).image
+    program
+}
+
+/// Builds one, and looks into it.
+fn examined(source: &str, flags: &[&str]) -> Option<Image> {
+    let folder = tempfile::tempdir().unwrap();
+    Image::examine(&built(folder.path(), source, flags)).image
 }
 
 const USES_ALL: &str = "#include <stdlib.h>\nint main(int n, char **v) { void *p = realloc(malloc(n), 2 * n); free(calloc(n, n)); \
@@ -34,6 +39,18 @@ fn a_program_without_one_needs_nothing() {
     let own = "static void free(int *n) { ++*n; }\nstatic int *malloc(int *n) { return n + 1; }\nvoid *kept[] = {free, malloc};\n\
                int main(int n, char **v) { free(malloc(&n)); return 0; }\n";
     assert_eq!(examined(own, &["-fno-builtin"]), None);
+}
+
+/// Which one is called is decided when the program starts, so none of them is patched; that the program has an allocator of its own is known all the same.
+#[test]
+fn an_allocator_that_is_chosen_at_the_start_is_named_and_not_patched() {
+    let own = "static void *give(unsigned long n) { return (void *)0; }\nstatic void take(void *p) {}\n\
+               static void *choose_giving(void) { return give; }\nstatic void *choose_taking(void) { return take; }\n\
+               void *malloc(unsigned long) __attribute__((ifunc(\"choose_giving\")));\nvoid free(void *) __attribute__((ifunc(\"choose_taking\")));\n\
+               int main(void) { free(malloc(1)); return 0; }\n";
+    let folder = tempfile::tempdir().unwrap();
+    let found = Image::examine(&built(folder.path(), own, &["-fno-builtin"]));
+    assert_eq!((found.named, found.image), (Some("malloc"), None));
 }
 
 /// Two functions of a program's own in assembly, which may say anything of themselves.

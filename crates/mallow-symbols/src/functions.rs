@@ -20,6 +20,8 @@ pub struct DefinedFunction {
     pub is_global: bool,
     /// Whether a loader exports it by this name, and may resolve it to another object's definition.
     pub is_preemptible: bool,
+    /// Whether it is one that chooses the function of that name, when the program starts.
+    pub is_indirect: bool,
 }
 
 /// The functions that an executable or library defines and which `is_wanted`, by address and name: of its tables of symbols, and of those of its
@@ -71,7 +73,7 @@ fn add<'data>(
         match st_info.st_type() {
             elf::STT_FILE => is_behind_files = name.is_some_and(<[u8]>::is_empty),
             // In a separate debug file the sections are there, without content.
-            elf::STT_FUNC if !symbol.is_undefined() => {
+            kind @ (elf::STT_FUNC | elf::STT_GNU_IFUNC) if !symbol.is_undefined() => {
                 let Some(name) = name else { continue };
                 if !is_wanted(symbol.address(), name) {
                     continue;
@@ -84,6 +86,7 @@ fn add<'data>(
                     name: name.to_vec(),
                     is_global: is_bound || !is_default || is_behind_files,
                     is_preemptible: is_loaders && is_bound && is_default,
+                    is_indirect: kind == elf::STT_GNU_IFUNC,
                 });
             }
             _ => {}

@@ -1,11 +1,8 @@
 //! Limits of the system that leave no room for a recording, as sentences. What mallow starts inherits its own.
 
 use mallow_launch::open_files;
-use mallow_wire::shared::file_bytes;
+use mallow_wire::shared::{ADDRESS_PARTS, file_bytes};
 use rustix::process::{Resource, getrlimit};
-
-/// Of a limited address space the recorder takes one part of so many.
-const ADDRESS_PARTS: u64 = 3;
 
 /// Returns what has to be said of limits. `nobody` is what was not done when no process registered, such as "recorded"; `was_full` says that mallow
 /// could not hold all processes at once.
@@ -30,7 +27,7 @@ pub(crate) fn sentence(nobody: Option<&str>, was_full: bool) -> Option<String> {
 fn without_room() -> Option<String> {
     let least = file_bytes(1) as u64;
     let limits = [
-        (Resource::As, "on memory", "-v", least * ADDRESS_PARTS),
+        (Resource::As, "on memory", "-v", least * ADDRESS_PARTS as u64),
         (Resource::Fsize, "on the length of files", "-f", least),
     ];
     let (_, what, option, bytes) = limits

@@ -212,6 +212,9 @@ pub const RINGS_OFFSET: usize = CHANNELS_OFFSET + CHANNEL_COUNT_MAX * size_of::<
 
 const _: () = assert!(CHANNELS_OFFSET.is_multiple_of(PAGE_BYTES) && RINGS_OFFSET.is_multiple_of(PAGE_BYTES));
 
+/// Of a limited address space the file may take one part of so many.
+pub const ADDRESS_PARTS: usize = 3;
+
 /// Bytes of the file for a number of channels.
 pub const fn file_bytes(channel_count: usize) -> usize {
     RINGS_OFFSET + channel_count * RING_BYTES

@@ -255,7 +255,7 @@ fn read_command(into: &mut [u8]) -> usize {
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
     // Of a limited address space the program keeps most.
     process::note_address_limit();
-    let limit_bytes = sys::file_limit_bytes().min(process::address_limit_bytes() / 3);
+    let limit_bytes = sys::file_limit_bytes().min(process::address_limit_bytes() / ADDRESS_PARTS);
     let mut channel_count = CHANNEL_COUNT_MAX;
     while channel_count > 0 {
         if file_bytes(channel_count) <= limit_bytes && sys::ftruncate(fd, file_bytes(channel_count)) == 0 {

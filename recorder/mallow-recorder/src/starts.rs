@@ -192,7 +192,7 @@ fn leaves_no_room() -> bool {
     const FILES_MIN: usize = 5;
     let bytes = file_bytes(1);
     sys::file_limit_bytes() < bytes
-        || sys::address_limit_bytes() / 3 < bytes
+        || sys::address_limit_bytes() / ADDRESS_PARTS < bytes
         || sys::open_files_max() < FILES_MIN
 }
 

@@ -180,9 +180,14 @@ fn document(stat: &Stat, Counted { command, outcomes }: Counted) -> Result<Strin
     let run = |outcome: StatOutcome| RunJson {
         exit: Some(outcome.exit.into()),
         wall_us: outcome.wall_us,
-        totals: (&totals(&outcome)).into(),
+        totals: outcome.is_counted.then(|| (&totals(&outcome)).into()),
         peak_error_bytes: outcome.peak_error_bytes,
-        processes: outcome.processes.into_iter().map(OwnedProcessJson::from).collect(),
+        processes: outcome
+            .processes
+            .into_iter()
+            .filter(|_| outcome.is_counted)
+            .map(OwnedProcessJson::from)
+            .collect(),
     };
     let runs = outcomes.into_iter().map(run).collect();
     let command = stat.command_lines.words(&command);

@@ -19,6 +19,21 @@ pub fn sources() -> PathBuf {
     crate::repository().join("programs/soak")
 }
 
+/// How many requests each phase under load sent, and how many of them succeeded.
+///
+/// # Panics
+/// When the document is no soak's.
+#[must_use]
+pub fn loads(report: &Value) -> Vec<(u64, u64)> {
+    let samples = report["samples"].as_array().expect("samples").iter();
+    let count = |load: &Value, name: &str| load[name].as_u64().expect("a count");
+    let loads = samples.map(|sample| &sample["load"]).filter(|load| load.is_object());
+    loads
+        .map(|load| (count(load, "requests"), count(load, "succeeded")))
+        .filter(|counts| counts.0 > 0)
+        .collect()
+}
+
 /// A server that does one thing, and what may be said of it: an entry of `expected.toml`.
 #[derive(Clone, Debug)]
 pub struct Mode {

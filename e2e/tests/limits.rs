@@ -3,10 +3,12 @@
 use e2e::program::build_text;
 use e2e::run::{self, Finished};
 use e2e::session::{json, metric, report_of};
+use e2e::soak::loads;
 use e2e::{Exit, Workshop};
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
 
 /// A hundred processes at once, each of which allocates three times when all are there, and stays a while. Ends with 9 when it may have another number of files open
 /// than its argument says.
@@ -55,6 +57,9 @@ fn a_limit_that_leaves_the_command_no_room_is_named_and_nothing_is_zero() {
                 "{limit}\n{finished}"
             );
             assert_eq!(document["complete"], false, "{document:#}");
+            if verb == "stat" {
+                assert_eq!(document["runs"][0]["totals"], Value::Null, "{document:#}");
+            }
         }
         let text = run::finish(
             run::command("bash")
@@ -65,37 +70,38 @@ fn a_limit_that_leaves_the_command_no_room_is_named_and_nothing_is_zero() {
     }
 }
 
+/// Runs the crowd below a limit of 40 open files, under each of the verbs; returns what was printed, and the document with its totals.
+fn crowd_below(limit: &str) -> [(Finished, Value, Value); 2] {
+    let workshop = Workshop::new("crowd");
+    let crowd = build_text(workshop.path(), "crowd", CROWD);
+    ["record", "stat"].map(|verb| {
+        let (finished, document) = limited(&workshop, limit, verb, &[&crowd.to_string_lossy(), "40"]);
+        let totals = totals(verb, &document).clone();
+        (finished.ended(Exit::Status(3)), document, totals)
+    })
+}
+
 #[test]
 fn more_processes_than_files_may_be_open_are_recorded_and_see_the_limit_that_they_would_see() {
-    let workshop = Workshop::new("soft");
-    let crowd = build_text(workshop.path(), "crowd", CROWD);
-    for verb in ["record", "stat"] {
-        let (finished, document) =
-            limited(&workshop, "ulimit -Sn 40", verb, &[&crowd.to_string_lossy(), "40"]);
-        let finished = finished.ended(Exit::Status(3));
-        let totals = totals(verb, &document);
-        assert_eq!(
-            (metric(totals, "allocations"), metric(totals, "frees")),
-            (300, 300),
-            "{finished}\n{document:#}"
-        );
+    for (finished, document, totals) in crowd_below("ulimit -Sn 40") {
+        let counts = ["allocations", "frees"].map(|name| metric(&totals, name));
+        assert_eq!(counts, [300, 300], "{finished}\n{document:#}");
         assert_eq!(document["complete"], true, "{document:#}");
     }
 }
 
+/// Those that mallow cannot hold at once it reads when others have ended. Of a user without rights the kernel lets no more files be on their way than
+/// one process may have open, so of his some are missing.
 #[test]
-fn processes_that_are_too_many_for_the_hard_limit_are_spoken_of() {
-    let workshop = Workshop::new("hard");
-    let crowd = build_text(workshop.path(), "crowd", CROWD);
-    for verb in ["record", "stat"] {
-        let (finished, document) =
-            limited(&workshop, "ulimit -n 40", verb, &[&crowd.to_string_lossy(), "40"]);
-        let finished = finished.ended(Exit::Status(3));
+fn processes_that_are_too_many_for_the_hard_limit_are_spoken_of_and_read_later() {
+    let is_root = std::fs::metadata("/proc/self").unwrap().uid() == 0;
+    for (finished, document, totals) in crowd_below("ulimit -n 40") {
         let sentence =
             "mallow may have only 40 files open (ulimit -Hn), too few for all processes that ran at once";
         assert!(finished.stderr.contains(sentence), "{finished}");
         assert_eq!(document["complete"], false, "{document:#}");
-        assert!(metric(totals(verb, &document), "allocations") <= 300, "{document:#}");
+        let allocations = metric(&totals, "allocations");
+        assert!(allocations == 300 || !is_root && allocations > 0, "{allocations}\n{document:#}");
     }
 }
 
@@ -127,19 +133,15 @@ fn a_load_has_more_connections_than_files_may_be_open_at_first() {
     );
     let finished = run::finish(run::command("bash").args(["-c", &soak]).arg(run::mallow_binary()));
     let report = json(&finished.stdout);
-    let loads = report["samples"].as_array().unwrap().iter().filter_map(|sample| sample["load"].as_object());
-    let counts: Vec<(u64, u64)> =
-        loads.map(|load| (load["requests"].as_u64().unwrap(), load["succeeded"].as_u64().unwrap())).collect();
-    assert_eq!(
-        counts.iter().filter(|counts| counts.0 > 0).collect::<Vec<_>>(),
-        [&(400, 400); 2],
-        "{finished}"
-    );
+    assert_eq!(loads(&report), [(400, 400); 2], "{finished}");
 }
 
-/// Some runs of a benchmark are recorded, for which mallow raises its own limit.
+/// The last runs of a benchmark are counted, for which mallow raises its own limit.
 #[test]
-fn a_benchmark_sees_the_limit_that_it_would_see_in_each_run() {
-    let line = "ulimit -Sn 40; exec \"$0\" bench -r 4 --warmup 1 'sh -c \"test $(ulimit -Sn) -eq 40\"' 'sh -c \"test $(ulimit -Sn) -eq 40 && true\"'";
-    let _ = run::finish(run::command("bash").args(["-c", line]).arg(run::mallow_binary())).well();
+fn what_a_benchmark_starts_has_the_limit_that_it_would_have() {
+    let is_seen = "'test \"$(ulimit -Sn)\" = 40'";
+    let line = format!(
+        "ulimit -Sn 40; exec \"$0\" bench -r 2 --shell sh --prepare {is_seen} --cleanup {is_seen} {is_seen}"
+    );
+    let _ = run::finish(run::command("bash").args(["-c", &line]).arg(run::mallow_binary())).well();
 }

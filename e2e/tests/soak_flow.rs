@@ -1,6 +1,6 @@
 //! `mallow soak --flow`: a server that refuses requests without a login.
 
-use e2e::soak::{free_port, sources};
+use e2e::soak::{free_port, loads, sources};
 use e2e::{Exit, Finished, Workshop, run};
 use serde_json::Value;
 use std::fs;
@@ -74,14 +74,7 @@ fn users_log_in_and_out_and_nobody_is_refused() {
     assert_eq!(stats["refused"], 0, "{stats}\n{finished}");
     let work = report["work"].as_str().unwrap();
     assert!(work.contains(" in a flow of 3: login, account, logout (4 connections"), "{finished}");
-    let loads = report["samples"].as_array().unwrap().iter().filter_map(|sample| sample["load"].as_object());
-    let counts: Vec<(u64, u64)> =
-        loads.map(|load| (load["requests"].as_u64().unwrap(), load["succeeded"].as_u64().unwrap())).collect();
-    assert_eq!(
-        counts.iter().filter(|counts| counts.0 > 0).collect::<Vec<_>>(),
-        [&(300, 300); 3],
-        "{finished}"
-    );
+    assert_eq!(loads(&report), [(300, 300); 3], "{finished}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The priority of the thread that reads samples. Beside hundreds of threads that want to run, one that wakes up waits for half a second, and the ring of a processor
-//! holds a quarter of one: of 400 threads on two processors a third of the samples was lost.
+//! holds a quarter of one: of 400 threads on two processors up to half of the samples were lost.
 
 use nix::libc;
 use std::marker::PhantomData;

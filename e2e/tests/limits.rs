@@ -59,6 +59,7 @@ fn a_limit_that_leaves_the_command_no_room_is_named_and_nothing_is_zero() {
             assert_eq!(document["complete"], false, "{document:#}");
             if verb == "stat" {
                 assert_eq!(document["runs"][0]["totals"], Value::Null, "{document:#}");
+                assert_eq!(document["equal_counts"], false, "{document:#}");
             }
         }
         let text = run::finish(

@@ -128,6 +128,10 @@ fn all_sentences(outcome: &StatOutcome) -> Vec<String> {
     outcome.warnings.iter().chain(&outcome.notes).cloned().collect()
 }
 
+fn are_counted(outcomes: &[StatOutcome]) -> bool {
+    outcomes.iter().all(|outcome| outcome.is_counted)
+}
+
 fn totals(outcome: &StatOutcome) -> Totals {
     let mut totals = Totals::default();
     for process in &outcome.processes {
@@ -162,7 +166,7 @@ fn measured<'a>(stat: &Stat, Counted { command, outcomes }: &Counted, runs: &'a 
         exit: outcomes.last().map(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
         blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
-        is_counted: outcomes.iter().all(|outcome| outcome.is_counted),
+        is_counted: are_counted(outcomes),
     }
 }
 
@@ -172,9 +176,10 @@ fn json(stat: &Stat, all: Vec<Counted>) -> Result<String, Failure> {
 }
 
 fn document(stat: &Stat, Counted { command, outcomes }: Counted) -> Result<String, Failure> {
-    let equal_counts = mallow_text::stat::are_equal(&mallow_view::metric_rows(&Vec::from_iter(
-        outcomes.iter().map(metrics),
-    )));
+    let equal_counts = are_counted(&outcomes)
+        && mallow_text::stat::are_equal(&mallow_view::metric_rows(&Vec::from_iter(
+            outcomes.iter().map(metrics),
+        )));
     let warnings: Vec<String> = outcomes.iter().flat_map(all_sentences).collect();
     let complete = outcomes.iter().all(|outcome| outcome.warnings.is_empty());
     let run = |outcome: StatOutcome| RunJson {

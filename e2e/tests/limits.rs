@@ -63,6 +63,12 @@ fn a_limit_that_leaves_the_command_no_room_is_named_and_nothing_is_zero() {
             if verb == "stat" {
                 assert_eq!(document["runs"][0]["totals"], Value::Null, "{document:#}");
                 assert_eq!(document["equal_counts"], false, "{document:#}");
+            } else {
+                let totals = document["totals"].as_object().unwrap();
+                assert!(totals.len() > 5 && totals.values().all(Value::is_null), "{document:#}");
+                assert_eq!(document["warnings"].as_array().unwrap().len(), 1, "{document:#}");
+                assert!(finished.stderr.contains("this trace contains no metrics\n"), "{finished}");
+                assert!(!finished.stderr.contains("allocations"), "{finished}");
             }
         }
         let text = run::finish(
@@ -72,6 +78,16 @@ fn a_limit_that_leaves_the_command_no_room_is_named_and_nothing_is_zero() {
         );
         assert!(text.stderr.contains("wall time") && !text.stderr.contains("allocations"), "{limit}\n{text}");
     }
+}
+
+#[test]
+fn a_limit_that_leaves_mallow_no_room_is_named() {
+    let shell = TWELVE_FILES.replace("12", "5");
+    let mut command = run::command("bash");
+    command.args(["-c", &format!("{shell}; exec \"$0\" stat -- /bin/ls /")]).arg(run::mallow_binary());
+    let finished = run::finish(&mut command);
+    let sentence = "mallow may have only 5 files open (ulimit -Hn), too few to start";
+    assert!(finished.exit == Exit::Status(2) && finished.stderr.contains(sentence), "{finished}");
 }
 
 /// Runs the crowd below a limit of 40 open files, under each of the verbs; returns what was printed, and the document with its totals.

@@ -39,6 +39,14 @@ pub enum LaunchError {
         /// What was tried, with what the system said.
         places: String,
     },
+    /// The preload library could not be opened.
+    #[error(
+        "cannot unpack the recorder: mallow may have only {most} files open (ulimit -Hn), too few to start"
+    )]
+    TooFewFiles {
+        /// How many may be open.
+        most: u64,
+    },
     /// No handlers for signals.
     #[error("cannot watch for signals: {0}")]
     Signals(io::Error),

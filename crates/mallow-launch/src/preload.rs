@@ -4,7 +4,8 @@
 //! only that user can write and that everybody can read: a program that gives up its rights still has to load
 //! the library into its children.
 
-use crate::{Content, LaunchError};
+use crate::{Content, LaunchError, open_files};
+use rustix::io::Errno;
 use std::fs::{self, DirBuilder};
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -43,6 +44,9 @@ pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result
         }
         match unpack_into(&directory, [name_start, extension], content) {
             Ok(path) => return Ok(path),
+            Err(cause) if cause.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
+                return Err(LaunchError::TooFewFiles { most: open_files::most() });
+            }
             Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
         }
     }

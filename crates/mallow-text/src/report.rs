@@ -15,11 +15,11 @@ pub use suppressed::known_leaks;
 
 use crate::columns::Columns;
 use crate::functions::{FunctionTable, ROWS};
-use crate::summary::LOST_UNKNOWN;
+use crate::summary::{LOST_UNKNOWN, NO_METRICS};
 use crate::wording::without_names;
 use crate::{Style, cut_end, exit_text, grouped, metric, part_words, plural, printable, wrapped};
 use mallow_base::{Bytes, Count, Micros, Percent};
-use mallow_profile::{EventsLost, Profile, SiteTotals, TimeUnit, Totals};
+use mallow_profile::{Availability, EventsLost, Profile, SiteTotals, TimeUnit, Totals};
 use mallow_view::{
     Domain, Filter, FrameVisibility, FunctionOrder, Layout, Measure, PartOf, ReportOptions, SiteRow, Sites,
     SortKey, Subject, SuppressedLeaks, functions, peek,
@@ -123,6 +123,9 @@ impl Page<'_> {
             EventsLost::Exactly(0) => {}
             EventsLost::Exactly(lost) => {
                 lines.push(format!("counts are too low: {} were lost", plural(lost, "event")));
+            }
+            EventsLost::Unknown if self.profile.known == Availability::NOTHING => {
+                lines.push(NO_METRICS.to_owned());
             }
             EventsLost::Unknown => lines.push(LOST_UNKNOWN.to_owned()),
         }

@@ -10,12 +10,18 @@ use mallow_view::{Measure, Next, OtherPrograms, Programs, Summary, Top, TopRow, 
 const LINES_MAX: usize = 23;
 /// The note if the number of missing events is unknown.
 pub(crate) const LOST_UNKNOWN: &str = "counts may be too low: how many events were lost is not known";
+/// The note if nothing was recorded.
+pub(crate) const NO_METRICS: &str = "this trace contains no metrics";
 /// The number of sites for each metric, if programs have rows too.
 const ROWS_BESIDE_PROGRAMS: usize = 2;
 
 /// Returns the summary of the trace file `trace`. `blind` names the processes whose metrics are not those of their heaps.
 pub fn summary(summary: &Summary<'_>, blind: &[String], trace: &str, style: Style) -> String {
     let mut lines = vec![title(summary, style)];
+    if !summary.is_recorded {
+        lines.extend([NO_METRICS.to_owned(), String::new(), format!("trace: {}", shell_word(trace))]);
+        return lines.join("\n") + "\n";
+    }
     if !blind.is_empty() {
         lines.insert(0, style.bold(&not_its_heap(blind.len(), summary.processes)));
     }

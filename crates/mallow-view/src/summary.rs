@@ -4,7 +4,7 @@ use crate::Measure;
 use crate::processes::Programs;
 use crate::tops::{Top, tops};
 use mallow_base::Percent;
-use mallow_profile::{EventsLost, Exit, Process, Profile, SiteTotals, Totals};
+use mallow_profile::{Availability, EventsLost, Exit, Process, Profile, SiteTotals, Totals};
 use mallow_stacks::SiteList;
 
 /// From this leaked share of the peak on, a report of leaks is suggested.
@@ -23,6 +23,8 @@ pub struct Summary<'a> {
     pub duration_us: u64,
     /// How many processes there were; an `exec` does not count as another one.
     pub processes: usize,
+    /// Whether anything was recorded: without it no metric is known.
+    pub is_recorded: bool,
     /// The metrics of all processes.
     pub totals: Totals,
     /// The process with the highest peak.
@@ -64,6 +66,7 @@ impl<'a> Summary<'a> {
             exit: profile.processes.iter().rev().find(|p| Some(p.pid) == first_pid).and_then(|p| p.exit),
             duration_us: profile.recording.duration_us,
             processes: profile.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count(),
+            is_recorded: profile.known != Availability::NOTHING,
             totals,
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
             programs: Programs::of(profile),

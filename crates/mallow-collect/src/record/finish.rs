@@ -12,7 +12,7 @@ use crate::sink::Sink;
 use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_base::grouped;
-use mallow_profile::{EventsLost, Nameless, Process, Profile, Recording, Summary};
+use mallow_profile::{Availability, EventsLost, Nameless, Process, Profile, Recording};
 use mallow_trace::{ChunkKind, End, ProcessEnd, ProcessStart, Unnamed, Unseen, encode_ended};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -70,6 +70,9 @@ pub(crate) fn finish<S: Sink + Send>(
             let (mut profile, sites) = profile_of(&exited, &symbols, frames, locations);
             profile.recording = Recording { duration_us, nameless: nameless(), ..about };
             profile.processes.extend(missing);
+            if exited.is_empty() {
+                profile.known = Availability::NOTHING;
+            }
             let is_wanted = meanwhile(&mut profile, &sites, findings);
             if is_wanted {
                 sites.add_to(&mut profile);
@@ -179,8 +182,8 @@ fn put_nameless(sink: &mut dyn Sink, modules: &[Nameless]) -> Result<(), Collect
     sink.put_whole(&Unnamed { modules: modules.to_vec() })
 }
 
-/// A command that ended before it could register did nothing that we know of, but it was there: killed at once, or without one of
-/// its libraries.
+/// A command that ended before it could register, or had no room for the recorder, was there: killed at once, without one of its libraries, below a limit. What it did
+/// is not known.
 fn put_missing_child(
     sink: &mut dyn Sink,
     index: u32,
@@ -195,9 +198,9 @@ fn put_missing_child(
     let start =
         ProcessStart { pid: command.pid(), parent_pid, command: about.command.join(" "), started_us: 0 };
     sink.put(index, &start)?;
-    let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: EventsLost::default() };
+    // No metrics follow: they are not zero.
+    let end = ProcessEnd { ended_us, exit: command.exit(), events_lost: EventsLost::Unknown };
     sink.put(index, &end)?;
-    sink.put(index, &Summary::default())?;
     Ok(Some(process_of(start, end)))
 }
 

@@ -21,7 +21,10 @@ impl Parts {
         }
         warnings.extend(self.unseen.iter().cloned());
         warnings.extend(replays.iter().filter_map(Replay::warning));
-        warnings.extend(self.processes.values().filter_map(ProcessParts::warning));
+        // Of a process that no part of a whole trace tells more of nothing was recorded; why is among what was not seen.
+        let is_whole = self.end.is_some() && self.damaged.is_none();
+        let cut = |process: &&ProcessParts| !is_whole || process.end.is_none();
+        warnings.extend(self.processes.values().filter(cut).filter_map(ProcessParts::warning));
         warnings
     }
 

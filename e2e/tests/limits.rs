@@ -87,7 +87,7 @@ fn a_limit_that_leaves_mallow_no_room_is_named() {
     command.args(["-c", &format!("{shell}; exec \"$0\" stat -- /bin/ls /")]).arg(run::mallow_binary());
     let finished = run::finish(&mut command);
     let sentence = "mallow may have only 5 files open (ulimit -Hn), too few to start";
-    assert!(finished.exit == Exit::Status(2) && finished.stderr.contains(sentence), "{finished}");
+    assert!(finished.exit == Exit::Status(125) && finished.stderr.contains(sentence), "{finished}");
 }
 
 /// Runs the crowd below a limit of 40 open files, under each of the verbs; returns what was printed, and the document with its totals.

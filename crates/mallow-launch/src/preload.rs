@@ -33,6 +33,7 @@ pub(crate) fn unpack_library(name_start: &str, library: Content<'_>) -> Result<P
 /// When there is no folder for it.
 pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result<PathBuf, LaunchError> {
     let mut tried = Vec::new();
+    let mut has_too_few_files = false;
     for directory in places() {
         // A relative name would be looked up from wherever a program of the command stands.
         if !directory.is_absolute() {
@@ -44,11 +45,14 @@ pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result
         }
         match unpack_into(&directory, [name_start, extension], content) {
             Ok(path) => return Ok(path),
-            Err(cause) if cause.raw_os_error() == Some(Errno::MFILE.raw_os_error()) => {
-                return Err(LaunchError::TooFewFiles { most: open_files::most() });
+            Err(cause) => {
+                has_too_few_files = cause.raw_os_error() == Some(Errno::MFILE.raw_os_error());
+                tried.push(format!("'{}' ({cause})", directory.display()));
             }
-            Err(cause) => tried.push(format!("'{}' ({cause})", directory.display())),
         }
+    }
+    if has_too_few_files {
+        return Err(LaunchError::TooFewFiles { most: open_files::most() });
     }
     Err(LaunchError::CannotUnpack { places: tried.join(" or ") })
 }

@@ -70,9 +70,7 @@ pub(crate) fn finish<S: Sink + Send>(
             let (mut profile, sites) = profile_of(&exited, &symbols, frames, locations);
             profile.recording = Recording { duration_us, nameless: nameless(), ..about };
             profile.processes.extend(missing);
-            if exited.is_empty() {
-                profile.known = Availability::NOTHING;
-            }
+            profile.known = if exited.is_empty() { Availability::NOTHING } else { profile.known };
             let is_wanted = meanwhile(&mut profile, &sites, findings);
             if is_wanted {
                 sites.add_to(&mut profile);

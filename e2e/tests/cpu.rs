@@ -193,7 +193,8 @@ fn two_profiles_are_compared_function_by_function() {
     };
     for (name, calls) in [("before", "kept(); (void)added;"), ("after", "kept(); added();")] {
         let program = build_text(workshop.path(), name, &source(calls));
-        let _ = cpu(&workshop, &["-o", &format!("{name}.pb.gz"), "--", text(&program)]).well();
+        // Ten times as many samples as it takes by default: the limit below lies well within what they tell.
+        let _ = cpu(&workshop, &["-F", "997", "-o", &format!("{name}.pb.gz"), "--", text(&program)]).well();
     }
     let diff =
         |words: &[&str]| mallow(&workshop, &[&["diff", "before.pb.gz", "after.pb.gz"], words].concat());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! offset 0             Header                                    one page
-//!        NODES_OFFSET    stack nodes, 7 segments of 16-byte entries  96 MiB, touched as used
+//!        NODES_OFFSET    stack nodes, 9 segments of 16-byte entries  96 MiB, touched as used
 //!        MODULES_OFFSET  module log, append only                     1 MiB
 //!        STARTS_OFFSET   StartNote[START_NOTES]                      64 KiB
 //!        CODES_OFFSET    log of scripts' code, append only           32 MiB, touched as used
@@ -28,24 +28,27 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 21;
+pub const SHARED_VERSION: u32 = 22;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
 
 /// Entries in each segment of the node table. A stack node's id is its index over all segments.
 ///
-/// A process begins with few nodes, and a look-up among them should touch few pages: the first segments are small. With one of 2^19 entries as the
-/// second, 50,000 nodes took 8.8 MB of memory, where these take 5.2, and the recorder of a Python program with 150,000 nodes 2 % more time. With one of
-/// 2^17 entries that program takes 5 % less, but a compiler of 560,000 nodes 3 % more, which searches one full segment more for each.
+/// A process begins with few nodes, and a look-up among them should touch few pages, each of which costs it, and mallow, 2 µs and more: the first segments are
+/// small. With the one of 2^16 entries as the first and that of 2^18 as the next, a Python program with 35,000 nodes touched 1,220 pages of this memory where it
+/// touches 528 now, a build of 60 small files took 5 % longer, and compilers of a million nodes as long. A still smaller one before these brought nothing.
+/// With one of 2^19 entries in the place of the first of 2^18, 50,000 nodes took 8.8 MB of memory, where they took 5.2, and the recorder of a Python program with
+/// 150,000 nodes 2 % more time. With one of 2^17 entries that program takes 5 % less, but a compiler of 560,000 nodes 3 % more, which searches one full segment
+/// more for each.
 /// A segment after two large ones is smaller on purpose: it stores the few nodes whose places in them are full, close together. In a larger one each of
 /// them would touch a page of its own.
-pub const NODE_SEGMENTS: [usize; 8] =
-    [1 << 16, 1 << 18, 1 << 18, 1 << 16, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
+pub const NODE_SEGMENTS: [usize; 9] =
+    [1 << 13, 1 << 16, 1 << 18, 1 << 18, 1 << 16, 1 << 18, 1 << 16, 1 << 20, 1 << 22];
 
 /// Entries in all segments.
 pub const NODE_COUNT: usize =
-    (1 << 16) + (1 << 18) + (1 << 18) + (1 << 16) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
+    (1 << 13) + (1 << 16) + (1 << 18) + (1 << 18) + (1 << 16) + (1 << 18) + (1 << 16) + (1 << 20) + (1 << 22);
 
 /// The id for "no stack": the parent of outermost frames. No entry has it. Ids have 28 bits.
 pub const NODE_ROOT: u32 = (1 << 28) - 1;
@@ -158,7 +161,7 @@ pub const NODE_LINE_ENTRIES: usize = 4;
 /// segment but the first its neighbour too, so that a segment fills well before nodes overflow into the next. An overflowing
 /// node touches a page of its own there, so the small segment before a large one is searched further. If the last one is full,
 /// a deep stack loses its inner frames.
-pub const NODE_PROBES: [usize; 8] = [4, 8, 8, 32, 8, 32, 8, 64];
+pub const NODE_PROBES: [usize; 9] = [4, 8, 8, 8, 32, 8, 32, 8, 64];
 
 // A search flips the low bits of a place, which stays in its segment when that begins and ends at a multiple of the probes.
 const _: () = {

@@ -77,11 +77,18 @@ impl Program {
 /// When the compiler refuses it.
 #[must_use]
 pub fn build_text(folder: &Path, name: &str, text: &str) -> PathBuf {
+    build_text_with(folder, name, text, &[])
+}
+
+/// As [`build_text`], with these flags of the compiler besides.
+#[must_use]
+pub fn build_text_with(folder: &Path, name: &str, text: &str, more: &[&str]) -> PathBuf {
     let source = folder.join(format!("{name}.c"));
     std::fs::write(&source, text).expect("the test's folder takes a file");
     let flags = ["cc", "-O2", "-g", "-Wall", "-Wextra", "-fomit-frame-pointer", "-pthread"];
     let program = folder.join(name);
-    compile(&flags.map(str::to_owned), &source, &program, &[]);
+    let flags: Vec<String> = flags.iter().chain(more).map(|flag| (*flag).to_owned()).collect();
+    compile(&flags, &source, &program, &[]);
     program
 }
 

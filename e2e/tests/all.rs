@@ -45,6 +45,7 @@ mod java;
 mod jit;
 mod killed;
 mod kubernetes;
+mod large_pages;
 mod leaks;
 mod limits;
 mod linked_allocators;

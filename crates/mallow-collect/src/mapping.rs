@@ -85,7 +85,7 @@ impl Drop for Memory {
 impl Mapping {
     /// Maps the file that a process handed over, after checking that it has the layout of this version.
     pub(crate) fn new(fd: &OwnedFd) -> Result<Mapping, CollectError> {
-        use rustix::mm::{MapFlags, ProtFlags, mmap};
+        use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
         // A process with the token can send any file; truncating a mapped file would kill us by a signal.
         let lasting = SealFlags::SEAL | SealFlags::SHRINK | SealFlags::GROW;
         // What is made of huge pages can be without a page when it is read.
@@ -107,6 +107,9 @@ impl Mapping {
             mmap(std::ptr::null_mut(), size, ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED, fd, 0)
                 .map_err(CollectError::system("map the shared memory"))?
         };
+        // As in the process itself: what is read here first must not be backed by large pages.
+        // SAFETY: advice on how a mapping of ours is backed.
+        let _ = unsafe { madvise(base, size, Advice::LinuxNoHugepage) };
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
         let memory = Arc::new(Memory { base, bytes: size });
         let mapping = Mapping { at_start: Box::new(memory.record(0)), memory, channel_count };

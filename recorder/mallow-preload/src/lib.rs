@@ -14,7 +14,10 @@
 /// The malloc family and the operators, which are exported with the rest.
 pub use mallow_family as family;
 
+use core::arch::asm;
 use mallow_recorder::session::{self, Strings};
+use mallow_recorder::sys;
+use mallow_wire::shared::PAGE_BYTES;
 
 pub mod descriptors;
 pub mod exits;
@@ -35,7 +38,7 @@ pub mod static_start;
 #[cfg(not(test))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
-    mallow_recorder::sys::exit_group(134)
+    sys::exit_group(134)
 }
 
 /// Runs when the loader has set the library up, before the program's own code, and on glibc before that of all other libraries
@@ -46,6 +49,7 @@ static START: extern "C" fn(usize, usize, Strings) = start;
 
 /// glibc's loader passes what `main` will get, musl's nothing: but then the environment is known already.
 extern "C" fn start(_: usize, _: usize, environment: Strings) {
+    keep_tables_small();
     session::note_environment(environment);
     mallow_recorder::thread::note_library(start as *const () as usize);
     linked::install();
@@ -57,4 +61,25 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     mallow_recorder::bootstrap::start();
     mappings::install();
     python::install();
+}
+
+/// The recorder's tables are megabytes of this library, of which a process touches some pages.
+fn keep_tables_small() {
+    let (start, end): (usize, usize);
+    // SAFETY: two addresses, which the linker defines in each library. They are this one's where they are hidden.
+    unsafe {
+        asm!(
+            ".hidden __bss_start",
+            ".hidden _end",
+            "lea {}, [rip + __bss_start]",
+            "lea {}, [rip + _end]",
+            out(reg) start,
+            out(reg) end,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    // What lies before its first whole page is on one with data from the file.
+    let start = start.next_multiple_of(PAGE_BYTES);
+    // SAFETY: pages that hold nothing but memory of this library.
+    unsafe { sys::keep_small(start as *mut u8, end.saturating_sub(start)) };
 }

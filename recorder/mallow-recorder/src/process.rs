@@ -46,6 +46,8 @@ pub(crate) fn fork_cleared() -> Option<&'static ForkCleared> {
         end();
         return None;
     }
+    // SAFETY: as above.
+    unsafe { sys::keep_small(fresh, FORK_CLEARED_BYTES) };
     match FORK_CLEARED.compare_exchange(
         core::ptr::null_mut(),
         fresh.cast(),

@@ -60,11 +60,14 @@ pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
 }
 
 /// Maps private anonymous memory that costs nothing until touched. Null when the kernel refuses.
+///
+/// As a stack it has small pages, from Linux 6.7 on: where large ones are for all, a thread's few pages would take 4 MiB. [`keep_small`] asks older kernels
+/// for the same, with a system call more.
 pub fn map_private(bytes: usize) -> *mut u8 {
     const READ_WRITE: usize = 1 | 2;
-    const PRIVATE_ANONYMOUS_NORESERVE: usize = 0x2 | 0x20 | 0x4000;
+    const PRIVATE_ANONYMOUS_NORESERVE_STACK: usize = 0x2 | 0x20 | 0x4000 | 0x2_0000;
     // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
-    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE, usize::MAX, 0]) };
+    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE_STACK, usize::MAX, 0]) };
     if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
 }
 
@@ -174,14 +177,17 @@ pub unsafe fn wipe_on_fork(at: *mut u8, bytes: usize) -> isize {
     unsafe { call(MADVISE, [at as usize, bytes, MADV_WIPEONFORK, 0, 0, 0]) }
 }
 
-/// Keeps a mapping out of core dumps.
+/// Keeps a mapping small: without large pages, and out of core dumps.
 ///
 /// # Safety
 /// `at..at + bytes` is a mapping of ours.
-pub unsafe fn keep_out_of_core(at: *mut u8, bytes: usize) {
+pub unsafe fn keep_small(at: *mut u8, bytes: usize) {
+    const MADV_NOHUGEPAGE: usize = 15;
     const MADV_DONTDUMP: usize = 16;
-    // SAFETY: by contract the range is ours.
-    unsafe { call(MADVISE, [at as usize, bytes, MADV_DONTDUMP, 0, 0, 0]) };
+    for advice in [MADV_NOHUGEPAGE, MADV_DONTDUMP] {
+        // SAFETY: by contract the range is ours.
+        unsafe { call(MADVISE, [at as usize, bytes, advice, 0, 0, 0]) };
+    }
 }
 
 /// The process id.

@@ -53,6 +53,7 @@ mod linked_counted;
 mod linked_hazards;
 mod linked_libraries;
 mod linked_programs;
+mod locked_memory;
 mod lookups;
 mod many;
 mod mappings;

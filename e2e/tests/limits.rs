@@ -125,6 +125,27 @@ fn processes_that_are_too_many_for_the_hard_limit_are_spoken_of_and_read_later()
     }
 }
 
+/// Prints how many MiB there are.
+const FILLS: &str = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) {\n    int mib = 0;\n    while (malloc(1 << 20)) mib++;\n    printf(\"%d\\n\", mib);\n    return 0;\n}\n";
+
+#[test]
+fn a_limit_on_private_memory_leaves_the_program_most_of_it_and_what_is_lost_is_said() {
+    let workshop = Workshop::new("data");
+    let fills = build_text(workshop.path(), "fills", FILLS);
+    let limit = "ulimit -d 200000";
+    let mib =
+        |finished: &Finished| finished.stdout.trim().parse::<u64>().unwrap_or_else(|_| panic!("{finished}"));
+    let mut shell = run::command("bash");
+    let bare = mib(&run::finish(shell.args(["-c", &format!("{limit}; exec \"$0\"")]).arg(&fills)));
+    assert!(bare > 150, "{bare}");
+    for verb in ["record", "stat"] {
+        let (finished, document) = limited(&workshop, limit, verb, &[&fills.to_string_lossy()]);
+        assert!(mib(&finished) * 10 > bare * 7, "{bare}\n{finished}");
+        // What `stat` knows of blocks takes more than a quarter.
+        assert_eq!(document["complete"], verb == "record", "{finished}\n{document:#}");
+    }
+}
+
 /// A server in this process, with a thread for each connection.
 fn serve() -> u16 {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();

@@ -289,6 +289,7 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.started_ns = sys::monotonic_ns();
     header.is_early.store(u32::from(header.started_ns < session.begins_ns), Ordering::Relaxed);
     (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
+    header.is_locked.store(process::is_locked().into(), Ordering::Relaxed);
     header.objects_unanswered.store(asking::unanswered(), Ordering::Relaxed);
     let executable = modules::executable();
     if executable.len() <= EXECUTABLE_BYTES_MAX {

@@ -36,6 +36,7 @@
 //! | [`script`] | script frames of a thread |
 //! | [`rules`] | unwind rules, one word each, cached |
 //! | [`stack_range`] | the bounds of a thread's stack |
+//! | [`locking`] | a program that locks all of its memory |
 //! | `near` | finds free address space near an object |
 //! | [`walk`] | one step of a stack walk, from a frame to its caller |
 //! | [`from_scratch`] | a whole stack walk without caches |
@@ -86,6 +87,7 @@ pub mod found;
 pub mod from_scratch;
 mod kept;
 pub mod loads;
+pub mod locking;
 mod log_room;
 pub mod mappings;
 pub mod marks;

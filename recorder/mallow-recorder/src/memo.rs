@@ -110,7 +110,9 @@ impl Memo {
         static MAPPED: AtomicUsize = AtomicUsize::new(0);
         let bytes = size_of::<Memo>();
         // The program keeps most of a limited address space: further threads are counted as lost.
-        if MAPPED.fetch_add(bytes, Ordering::Relaxed) + bytes > process::address_limit_bytes() / 8 {
+        let has_addresses =
+            MAPPED.fetch_add(bytes, Ordering::Relaxed) + bytes <= process::address_limit_bytes() / 8;
+        if !has_addresses || !process::takes_data(bytes) {
             return core::ptr::null_mut();
         }
         let memo = sys::map_private(size_of::<Memo>());

@@ -30,6 +30,12 @@ static SHARED: AtomicPtr<u8> = AtomicPtr::new(core::ptr::null_mut());
 static ADDRESS_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
 /// A filter of system calls was set, in this process or one that it was forked from.
 static FILTERED: AtomicBool = AtomicBool::new(false);
+/// The program has locked its memory.
+static LOCKED: AtomicBool = AtomicBool::new(false);
+/// How much private memory this process may have that it can write.
+static DATA_LIMIT_BYTES: AtomicUsize = AtomicUsize::new(usize::MAX);
+/// How much of that is ours.
+static DATA_BYTES: AtomicUsize = AtomicUsize::new(0);
 /// Recording has ended, or never began: no session requested it, or the collector has ended.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -174,9 +180,29 @@ pub fn address_limit_bytes() -> usize {
     ADDRESS_LIMIT_BYTES.load(Ordering::Relaxed)
 }
 
-/// Asks how much address space the process may have.
+/// Asks how much address space the process may have, and how much private memory in it.
 pub(crate) fn note_address_limit() {
     ADDRESS_LIMIT_BYTES.store(sys::address_limit_bytes(), Ordering::Relaxed);
+    DATA_LIMIT_BYTES.store(sys::data_limit_bytes(), Ordering::Relaxed);
+}
+
+/// Returns whether so much more private memory of ours leaves the program most of what a limit allows for both. It is ours then.
+pub(crate) fn takes_data(bytes: usize) -> bool {
+    let limit_bytes = DATA_LIMIT_BYTES.load(Ordering::Relaxed);
+    DATA_BYTES.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= limit_bytes / 4
+}
+
+/// The program locks its memory: what is resident is not what is in use.
+pub fn note_locked() {
+    LOCKED.store(true, Ordering::Relaxed);
+    if is_ready() && !is_borrowed() {
+        header().is_locked.store(1, Ordering::Relaxed);
+    }
+}
+
+/// Returns whether it did, or a process that this one was forked from.
+pub(crate) fn is_locked() -> bool {
+    LOCKED.load(Ordering::Relaxed)
 }
 
 /// A filter of system calls is about to be set: no file is opened from here on, and no forked child is registered.

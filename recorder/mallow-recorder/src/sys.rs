@@ -2,9 +2,12 @@
 //!
 //! Every function returns the kernel's answer, negative error numbers included.
 
+mod lasting;
 mod sockets;
 
 use core::arch::asm;
+use core::sync::atomic::{AtomicBool, Ordering};
+pub use lasting::{is_lasting, keep_small, lock, lock_all, lock_limit_bytes, unlock_lasting};
 pub use sockets::{SocketName, Timeout, connect, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;
@@ -28,6 +31,7 @@ const GETRUSAGE: usize = 98;
 const GETUID: usize = 102;
 const GETGID: usize = 104;
 const GETPPID: usize = 110;
+const MUNLOCK: usize = 150;
 const ARCH_PRCTL: usize = 158;
 const GETTID: usize = 186;
 const FUTEX: usize = 202;
@@ -64,11 +68,42 @@ pub unsafe fn call(number: usize, a: [usize; 6]) -> isize {
 /// As a stack it has small pages, from Linux 6.7 on: where large ones are for all, a thread's few pages would take 4 MiB. [`keep_small`] asks older kernels
 /// for the same, with a system call more.
 pub fn map_private(bytes: usize) -> *mut u8 {
-    const READ_WRITE: usize = 1 | 2;
     const PRIVATE_ANONYMOUS_NORESERVE_STACK: usize = 0x2 | 0x20 | 0x4000 | 0x2_0000;
+    map_unlocked(bytes, PRIVATE_ANONYMOUS_NORESERVE_STACK, usize::MAX)
+}
+
+/// What is mapped from now on is locked.
+static LOCKS_FUTURE: AtomicBool = AtomicBool::new(false);
+
+/// Notes that the program has all locked that is mapped from now on.
+pub fn note_future_locked() {
+    LOCKS_FUTURE.store(true, Ordering::Relaxed);
+}
+
+/// Maps memory that can be read and written. Null when the kernel refuses.
+///
+/// Where all that is mapped is locked it would be filled with pages at once. A mapping that nobody can use yet is not.
+fn map_unlocked(bytes: usize, flags: usize, fd: usize) -> *mut u8 {
+    const READ_WRITE: usize = 1 | 2;
+    const SMALL_BYTES: usize = 64 << 10;
+    let is_locked = bytes > SMALL_BYTES && LOCKS_FUTURE.load(Ordering::Relaxed);
+    let rights = if is_locked { 0 } else { READ_WRITE };
     // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
-    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, PRIVATE_ANONYMOUS_NORESERVE_STACK, usize::MAX, 0]) };
-    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+    let at = unsafe { call(MMAP, [0, bytes, rights, flags, fd, 0]) };
+    if at < 0 {
+        return core::ptr::null_mut();
+    }
+    if is_locked {
+        // SAFETY: the mapping is ours, and nobody has seen it.
+        unsafe {
+            call(MUNLOCK, [at as usize, bytes, 0, 0, 0, 0]);
+            if call(MPROTECT, [at as usize, bytes, READ_WRITE, 0, 0, 0]) < 0 {
+                unmap(at as *mut u8, bytes);
+                return core::ptr::null_mut();
+            }
+        }
+    }
+    at as *mut u8
 }
 
 /// A page for a moment: what has no room on the stack of a caller, which may be a few kilobytes in all.
@@ -151,11 +186,8 @@ pub unsafe fn make_code_writable(at: usize, bytes: usize, writable: bool) -> isi
 
 /// Maps a file, shared, from its start. Null when the kernel refuses.
 pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
-    const READ_WRITE: usize = 1 | 2;
     const SHARED_NORESERVE: usize = 0x1 | 0x4000;
-    // SAFETY: as in `map_private`.
-    let at = unsafe { call(MMAP, [0, bytes, READ_WRITE, SHARED_NORESERVE, fd as usize, 0]) };
-    if at < 0 { core::ptr::null_mut() } else { at as *mut u8 }
+    map_unlocked(bytes, SHARED_NORESERVE, fd as usize)
 }
 
 /// Unmaps a mapping.
@@ -175,19 +207,6 @@ pub unsafe fn wipe_on_fork(at: *mut u8, bytes: usize) -> isize {
     const MADV_WIPEONFORK: usize = 18;
     // SAFETY: by contract the range is ours.
     unsafe { call(MADVISE, [at as usize, bytes, MADV_WIPEONFORK, 0, 0, 0]) }
-}
-
-/// Keeps a mapping small: without large pages, and out of core dumps.
-///
-/// # Safety
-/// `at..at + bytes` is a mapping of ours.
-pub unsafe fn keep_small(at: *mut u8, bytes: usize) {
-    const MADV_NOHUGEPAGE: usize = 15;
-    const MADV_DONTDUMP: usize = 16;
-    for advice in [MADV_NOHUGEPAGE, MADV_DONTDUMP] {
-        // SAFETY: by contract the range is ours.
-        unsafe { call(MADVISE, [at as usize, bytes, advice, 0, 0, 0]) };
-    }
 }
 
 /// The process id.
@@ -395,6 +414,12 @@ pub fn file_limit_bytes() -> usize {
 pub fn address_limit_bytes() -> usize {
     const RLIMIT_AS: usize = 9;
     soft_limit(RLIMIT_AS).unwrap_or(usize::MAX)
+}
+
+/// Returns how much private memory that it can write this process may have, in bytes.
+pub fn data_limit_bytes() -> usize {
+    const RLIMIT_DATA: usize = 2;
+    soft_limit(RLIMIT_DATA).unwrap_or(usize::MAX)
 }
 
 /// Returns how many files this process may have open at once.

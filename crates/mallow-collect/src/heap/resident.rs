@@ -104,6 +104,9 @@ impl MemoryWatch {
         recorded_bytes: impl FnOnce() -> u64,
         had_a_block: impl Fn(&Range<u64>) -> bool,
     ) {
+        if is_locked(mapping) {
+            return;
+        }
         let start_bytes = mapping.header().anonymous_bytes_at_start.load(Ordering::Relaxed);
         let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
         let is_new = grown_bytes / 3 * 2 >= self.looked_at_bytes && grown_bytes > self.resident_bytes;
@@ -154,7 +157,7 @@ impl MemoryWatch {
         // A forked child shares pages with its parent until one of the two writes.
         let is_known = mapping.at_start().is_forked == 0 || value(&header.anonymous_bytes_at_start) > 0;
         let at_exit = value(&header.anonymous_bytes_at_exit).saturating_sub(known);
-        let at_exit = if is_known { at_exit } else { 0 };
+        let at_exit = if is_known && !is_locked(mapping) { at_exit } else { 0 };
         self.metrics_of(self.resident_bytes.max(at_exit), mapping, recorded_bytes)
     }
 
@@ -192,6 +195,11 @@ impl MemoryWatch {
             std::thread::sleep(std::time::Duration::from_micros(200));
         }
     }
+}
+
+/// Of a program that has locked its memory all that it mapped is resident: the stacks of its threads are, to their ends.
+fn is_locked(mapping: &Mapping) -> bool {
+    mapping.header().is_locked.load(Ordering::Relaxed) != 0
 }
 
 /// The managed runtime that a file of this name is, if any.

@@ -64,6 +64,7 @@ mod off_cpu;
 mod opened;
 mod oracles;
 mod own_allocators;
+mod own_limits;
 mod parts;
 mod pictures;
 mod pytest_plugin;

@@ -27,6 +27,7 @@ mod linked;
 pub mod mappings;
 pub mod marks;
 pub mod own_allocators;
+pub mod own_limits;
 mod python;
 pub mod sandbox;
 pub mod start_main;
@@ -55,6 +56,7 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     linked::install();
     exits::watch();
     starts::find_real();
+    own_limits::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::script::note_loaded();
@@ -81,5 +83,5 @@ fn keep_tables_small() {
     // What lies before its first whole page is on one with data from the file.
     let start = start.next_multiple_of(PAGE_BYTES);
     // SAFETY: pages that hold nothing but memory of this library.
-    unsafe { sys::keep_small(start as *mut u8, end.saturating_sub(start)) };
+    unsafe { sys::keep_small(start as *mut u8, end.saturating_sub(start), sys::Sharing::Private) };
 }

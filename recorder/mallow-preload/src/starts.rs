@@ -10,7 +10,7 @@ use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Search, Start};
-use mallow_recorder::sys;
+use mallow_recorder::{own_limits, sys};
 
 static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
@@ -190,14 +190,16 @@ unsafe fn in_place(
     with: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
     // SAFETY: by contract.
-    let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else { return as_it_is() };
+    let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else {
+        return own_limits::as_asked(as_it_is);
+    };
     let pid = sys::getpid();
     let note = start.note(pid);
-    let answer = match start.loses_library() {
+    let answer = own_limits::as_asked(|| match start.loses_library() {
         // SAFETY: by contract.
         true => unsafe { without_library(environment, with) },
         false => as_it_is(),
-    };
+    });
     start.failed(pid, note);
     answer
 }

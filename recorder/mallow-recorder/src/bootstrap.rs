@@ -264,7 +264,7 @@ fn map(fd: i32) -> Option<(*mut u8, usize)> {
                 // Refused only where a filter of system calls refuses it: then the collector says that nothing is recorded.
                 sys::seal_length(fd);
                 // SAFETY: the mapping is ours.
-                unsafe { sys::keep_small(shared, file_bytes(channel_count)) };
+                unsafe { sys::keep_small(shared, file_bytes(channel_count), sys::Sharing::Shared) };
                 return Some((shared, channel_count));
             }
         }

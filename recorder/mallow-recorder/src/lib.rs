@@ -16,6 +16,7 @@
 //! | [`sys`] | system calls |
 //! | [`tls`] | one word of thread-local storage |
 //! | [`thread_status`] | what a thread is doing |
+//! | [`own_limits`] | limits that the program sets for itself |
 //! | [`process`] | global state: the shared memory, forks, whether recording has ended |
 //! | [`bounds`] | array access without a way to panic |
 //! | [`elf`] | symbols and build ids of loaded objects |
@@ -98,6 +99,7 @@ mod near;
 pub mod nodes;
 pub mod objects;
 pub mod outside;
+pub mod own_limits;
 pub mod patches;
 pub mod path_cache;
 mod plain;

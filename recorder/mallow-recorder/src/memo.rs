@@ -118,7 +118,7 @@ impl Memo {
         let memo = sys::map_private(size_of::<Memo>());
         if !memo.is_null() && !process::is_filtered() {
             // SAFETY: the mapping is ours.
-            unsafe { sys::keep_small(memo, size_of::<Memo>()) };
+            unsafe { sys::keep_small(memo, size_of::<Memo>(), sys::Sharing::Private) };
         }
         memo.cast()
     }

@@ -3,6 +3,7 @@
 //! All state that must not survive a fork is in one mapping that the kernel clears in the child (`ForkCleared`, and the
 //! threads' states behind it). Statics are inherited, and hold what is true of the child as well.
 
+use crate::own_limits;
 use crate::sys;
 use crate::thread_status::ThreadStatus;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
@@ -53,7 +54,7 @@ pub(crate) fn fork_cleared() -> Option<&'static ForkCleared> {
         return None;
     }
     // SAFETY: as above.
-    unsafe { sys::keep_small(fresh, FORK_CLEARED_BYTES) };
+    unsafe { sys::keep_small(fresh, FORK_CLEARED_BYTES, sys::Sharing::Private) };
     match FORK_CLEARED.compare_exchange(
         core::ptr::null_mut(),
         fresh.cast(),
@@ -181,14 +182,14 @@ pub fn address_limit_bytes() -> usize {
 }
 
 /// Asks how much address space the process may have, and how much private memory in it.
-pub(crate) fn note_address_limit() {
-    ADDRESS_LIMIT_BYTES.store(sys::address_limit_bytes(), Ordering::Relaxed);
-    DATA_LIMIT_BYTES.store(sys::data_limit_bytes(), Ordering::Relaxed);
+pub fn note_address_limit() {
+    ADDRESS_LIMIT_BYTES.store(own_limits::soft_bytes(own_limits::ADDRESSES), Ordering::Relaxed);
+    DATA_LIMIT_BYTES.store(own_limits::soft_bytes(own_limits::DATA), Ordering::Relaxed);
 }
 
 /// Returns whether so much more private memory of ours leaves the program most of what a limit allows for both. It is ours then.
 pub(crate) fn takes_data(bytes: usize) -> bool {
-    let limit_bytes = DATA_LIMIT_BYTES.load(Ordering::Relaxed);
+    let limit_bytes = DATA_LIMIT_BYTES.load(Ordering::Relaxed).min(address_limit_bytes());
     DATA_BYTES.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= limit_bytes / 4
 }
 

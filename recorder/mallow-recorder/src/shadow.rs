@@ -105,7 +105,7 @@ impl Shadow {
         unsafe {
             if !process::is_filtered() {
                 sys::wipe_on_fork(fresh, bytes);
-                sys::keep_small(fresh, bytes);
+                sys::keep_small(fresh, bytes, sys::Sharing::Private);
             }
         }
         match region.compare_exchange(

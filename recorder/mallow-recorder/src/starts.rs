@@ -4,6 +4,7 @@
 //! `vfork` child, on its parent's memory and stack: what is mapped is unmapped before the program takes over, nothing else is kept,
 //! and `errno` is not touched.
 
+use crate::own_limits;
 use crate::process;
 use crate::session;
 use crate::session::Strings;
@@ -192,7 +193,7 @@ fn leaves_no_room() -> bool {
     const FILES_MIN: usize = 5;
     let bytes = file_bytes(1);
     sys::file_limit_bytes() < bytes
-        || sys::address_limit_bytes() / ADDRESS_PARTS < bytes
+        || own_limits::soft_bytes(own_limits::ADDRESSES) / ADDRESS_PARTS < bytes
         || sys::open_files_max() < FILES_MIN
 }
 

@@ -6,8 +6,10 @@ mod lasting;
 mod sockets;
 
 use core::arch::asm;
-use core::sync::atomic::{AtomicBool, Ordering};
-pub use lasting::{is_lasting, keep_small, lock, lock_all, lock_limit_bytes, unlock_lasting};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+pub use lasting::{
+    Sharing, is_lasting, keep_small, lasting_bytes, lock, lock_all, lock_limit_bytes, unlock_lasting,
+};
 pub use sockets::{SocketName, Timeout, connect, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;
@@ -72,6 +74,30 @@ pub fn map_private(bytes: usize) -> *mut u8 {
     map_unlocked(bytes, PRIVATE_ANONYMOUS_NORESERVE_STACK, usize::MAX)
 }
 
+/// As `RLIMIT_AS`.
+pub const LIMIT_ADDRESSES: u32 = 9;
+/// As `RLIMIT_DATA`.
+pub const LIMIT_DATA: u32 = 2;
+
+/// Limits that the program has set for itself, to which what is ours was added ([`crate::own_limits`]): a bit for each resource.
+static LIMITED: AtomicU32 = AtomicU32::new(0);
+
+/// Notes that it has set one.
+pub fn note_limited(resource: u32) {
+    LIMITED.fetch_or(1 << (resource & 31), Ordering::Relaxed);
+}
+
+/// Has so much more memory fit in such limits, as far as the hard ones allow.
+fn make_room(bytes: usize, is_private: bool) {
+    let limited = LIMITED.load(Ordering::Relaxed);
+    for resource in [LIMIT_ADDRESSES, LIMIT_DATA] {
+        let counts = limited >> resource & 1 != 0 && (is_private || resource == LIMIT_ADDRESSES);
+        if let Some([soft, hard]) = limits(resource).filter(|_| counts) {
+            set_limits(resource, [soft.saturating_add(bytes as u64).min(hard), hard]);
+        }
+    }
+}
+
 /// What is mapped from now on is locked.
 static LOCKS_FUTURE: AtomicBool = AtomicBool::new(false);
 
@@ -87,6 +113,10 @@ fn map_unlocked(bytes: usize, flags: usize, fd: usize) -> *mut u8 {
     const READ_WRITE: usize = 1 | 2;
     const SMALL_BYTES: usize = 64 << 10;
     let is_locked = bytes > SMALL_BYTES && LOCKS_FUTURE.load(Ordering::Relaxed);
+    if bytes > SMALL_BYTES && LIMITED.load(Ordering::Relaxed) != 0 {
+        const PRIVATE: usize = 2;
+        make_room(bytes, flags & PRIVATE != 0);
+    }
     let rights = if is_locked { 0 } else { READ_WRITE };
     // SAFETY: a fresh mapping at an address of the kernel's choice disturbs nobody.
     let at = unsafe { call(MMAP, [0, bytes, rights, flags, fd, 0]) };
@@ -412,14 +442,12 @@ pub fn file_limit_bytes() -> usize {
 
 /// Returns how much address space this process may have, in bytes.
 pub fn address_limit_bytes() -> usize {
-    const RLIMIT_AS: usize = 9;
-    soft_limit(RLIMIT_AS).unwrap_or(usize::MAX)
+    soft_limit(LIMIT_ADDRESSES as usize).unwrap_or(usize::MAX)
 }
 
 /// Returns how much private memory that it can write this process may have, in bytes.
 pub fn data_limit_bytes() -> usize {
-    const RLIMIT_DATA: usize = 2;
-    soft_limit(RLIMIT_DATA).unwrap_or(usize::MAX)
+    soft_limit(LIMIT_DATA as usize).unwrap_or(usize::MAX)
 }
 
 /// Returns how many files this process may have open at once.
@@ -429,10 +457,21 @@ pub fn open_files_max() -> usize {
 }
 
 fn soft_limit(resource: usize) -> Option<usize> {
-    let mut limit = [0usize; 2];
-    // SAFETY: reads the limit of this process into 16 bytes of ours.
-    let answer = unsafe { call(PRLIMIT64, [0, resource, 0, limit.as_mut_ptr() as usize, 0, 0]) };
-    (answer >= 0).then_some(limit[0])
+    limits(resource as u32).map(|[soft, _]| soft as usize)
+}
+
+/// The soft limit and the hard one of a resource, in its unit.
+pub fn limits(resource: u32) -> Option<[u64; 2]> {
+    let mut limits = [0u64; 2];
+    // SAFETY: reads the limits of this process into 16 bytes of ours.
+    let answer = unsafe { call(PRLIMIT64, [0, resource as usize, 0, limits.as_mut_ptr() as usize, 0, 0]) };
+    (answer >= 0).then_some(limits)
+}
+
+/// Sets them.
+pub fn set_limits(resource: u32, limits: [u64; 2]) -> isize {
+    // SAFETY: reads 16 bytes of ours.
+    unsafe { call(PRLIMIT64, [0, resource as usize, limits.as_ptr() as usize, 0, 0, 0]) }
 }
 
 /// Reads a word of this process at an address that may not be mapped.

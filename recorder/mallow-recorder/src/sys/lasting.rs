@@ -14,16 +14,39 @@ const RANGES_MAX: usize = 4096 + 512;
 static RANGES: [[AtomicUsize; 2]; RANGES_MAX] = [const { [const { AtomicUsize::new(0) }; 2] }; RANGES_MAX];
 static RANGE_COUNT: AtomicUsize = AtomicUsize::new(0);
 
+/// How much there is of all of it, and of what is private. The library itself takes less than a MiB.
+static BYTES: [AtomicUsize; 2] = [const { AtomicUsize::new(1 << 20) }; 2];
+
+/// Whether other processes have the memory too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sharing {
+    /// The collector has it.
+    Shared,
+    /// None.
+    Private,
+}
+
+/// How much memory there is, all or what is private, in bytes.
+pub fn lasting_bytes(only_private: bool) -> usize {
+    let [all, private] = &BYTES;
+    if only_private { private } else { all }.load(Ordering::Relaxed)
+}
+
 /// Keeps a mapping small: without large pages, out of core dumps, and unlocked.
 ///
 /// # Safety
 /// `at..at + bytes` is a mapping of ours, which stays.
-pub unsafe fn keep_small(at: *mut u8, bytes: usize) {
+pub unsafe fn keep_small(at: *mut u8, bytes: usize, sharing: Sharing) {
     const MADV_NOHUGEPAGE: usize = 15;
     const MADV_DONTDUMP: usize = 16;
     for advice in [MADV_NOHUGEPAGE, MADV_DONTDUMP] {
         // SAFETY: by contract the range is ours.
         unsafe { call(MADVISE, [at as usize, bytes, advice, 0, 0, 0]) };
+    }
+    let [all, private] = &BYTES;
+    all.fetch_add(bytes, Ordering::Relaxed);
+    if sharing == Sharing::Private {
+        private.fetch_add(bytes, Ordering::Relaxed);
     }
     if let Some([start, end]) = RANGES.get(RANGE_COUNT.fetch_add(1, Ordering::Relaxed)) {
         end.store(at as usize + bytes, Ordering::Relaxed);

@@ -93,3 +93,56 @@ fn a_program_that_limits_its_memory_has_as_much_of_it_as_without_mallow() {
         }
     }
 }
+
+/// Limits and locks its memory, and is killed from then on by each of the system calls with which that is done. Then a thread allocates.
+const FILTERED: &str = r#"
+#define _GNU_SOURCE
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KILL(number) BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, number, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+static void *allocate(void *unused) {
+    for (int i = 0; i < 1000; i++) { void *volatile block = malloc(100); free(block); }
+    return unused;
+}
+
+int main(int count, char **words) {
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        KILL(SYS_prlimit64), KILL(SYS_setrlimit), KILL(SYS_getpid), KILL(SYS_mlock), KILL(SYS_mlock2), KILL(SYS_munlock), KILL(SYS_mlockall),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    struct rlimit limit = {4ul << 30, 4ul << 30};
+    pthread_t thread;
+    if (count > 1 || !words[0]) return 3;
+    if (setrlimit(RLIMIT_AS, &limit) || setrlimit(RLIMIT_DATA, &limit)) return 9;
+    // Without the right to it the limit may be too low.
+    mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter)) return 8;
+    if (pthread_create(&thread, NULL, allocate, NULL)) return 7;
+    pthread_join(thread, NULL);
+    return 4;
+}
+"#;
+
+#[test]
+fn behind_a_filter_no_limit_is_touched() {
+    let workshop = Workshop::new("filtered-limits");
+    let filtered = build_text(workshop.path(), "filtered", FILTERED);
+    let _ = run::finish(&mut run::command(&filtered)).ended(Exit::Status(4));
+    for verb in ["record", "stat"] {
+        let mut mallow = run::command(run::mallow_binary());
+        mallow.args([verb, "--force", "-o"]).arg(workshop.file("output")).arg("--").arg(&filtered);
+        let _ = run::finish(&mut mallow).ended(Exit::Status(4));
+    }
+}

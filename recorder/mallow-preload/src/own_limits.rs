@@ -83,7 +83,8 @@ pub unsafe extern "C" fn prlimit(pid: c_int, resource: u32, new: *const Pair, ol
         // SAFETY: the symbol has this type.
         real => unsafe { transmute::<usize, Both>(real) },
     };
-    if pid != 0 && pid as u32 != sys::getpid() {
+    let is_own = !process::is_filtered() && (pid == 0 || pid as u32 == sys::getpid());
+    if !is_own {
         // SAFETY: by contract.
         return unsafe { real(pid, resource, new, old) };
     }
@@ -113,8 +114,8 @@ pub unsafe extern "C" fn prlimit64(pid: c_int, resource: u32, new: *const Pair, 
 
 /// Has limits set, those of memory with what is ours.
 unsafe fn set(resource: u32, limits: *const Pair, go: impl FnOnce(*const Pair) -> c_int) -> c_int {
-    // The child of a `vfork` has its parent's memory and limits of its own.
-    if limits.is_null() || process::is_borrowed() {
+    // Behind a filter of system calls those of ours may not be allowed. The child of a `vfork` has its parent's memory and limits of its own.
+    if limits.is_null() || process::is_filtered() || process::is_borrowed() {
         return go(limits);
     }
     // SAFETY: by contract.
@@ -128,14 +129,20 @@ unsafe fn set(resource: u32, limits: *const Pair, go: impl FnOnce(*const Pair) -
     answer
 }
 
+/// Tells of a limit what the program has set.
 unsafe fn tell(answer: c_int, resource: u32, limits: *mut Pair) -> c_int {
+    let asked = own_limits::asked(resource).filter(|_| process::is_filtered() || !process::is_borrowed());
     if answer == 0
         && !limits.is_null()
-        && !process::is_borrowed()
-        && let Some(asked) = own_limits::asked(resource)
+        && let Some(asked) = asked
     {
         // SAFETY: by contract.
         unsafe { *limits = asked };
     }
     answer
+}
+
+/// A program takes the place of this one, unless that fails: it has the limits as they were set.
+pub(crate) fn in_place<T>(go: impl FnOnce() -> T) -> T {
+    if process::is_filtered() { go() } else { own_limits::as_asked(go) }
 }

@@ -5,12 +5,13 @@
 //! of a sanitizer, and any where the library's file is not to be found. What is called is always the next function of the same
 //! kind, and its answer and `errno` are the caller's.
 
+use crate::own_limits;
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Search, Start};
-use mallow_recorder::{own_limits, sys};
+use mallow_recorder::sys;
 
 static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
@@ -191,11 +192,11 @@ unsafe fn in_place(
 ) -> c_int {
     // SAFETY: by contract.
     let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else {
-        return own_limits::as_asked(as_it_is);
+        return own_limits::in_place(as_it_is);
     };
     let pid = sys::getpid();
     let note = start.note(pid);
-    let answer = own_limits::as_asked(|| match start.loses_library() {
+    let answer = own_limits::in_place(|| match start.loses_library() {
         // SAFETY: by contract.
         true => unsafe { without_library(environment, with) },
         false => as_it_is(),

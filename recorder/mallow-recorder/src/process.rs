@@ -196,7 +196,7 @@ pub(crate) fn takes_data(bytes: usize) -> bool {
 /// The program locks its memory: what is resident is not what is in use.
 pub fn note_locked() {
     LOCKED.store(true, Ordering::Relaxed);
-    if is_ready() && !is_borrowed() {
+    if is_ready() && !is_filtered() && !is_borrowed() {
         header().is_locked.store(1, Ordering::Relaxed);
     }
 }
@@ -209,6 +209,7 @@ pub(crate) fn is_locked() -> bool {
 /// A filter of system calls is about to be set: no file is opened from here on, and no forked child is registered.
 pub fn note_filter() {
     FILTERED.store(true, Ordering::Relaxed);
+    sys::note_filter();
 }
 
 /// Blocks signals while the guard lives, so that no handler leaves the code in progress by a jump. After a seccomp

@@ -106,6 +106,12 @@ pub fn note_future_locked() {
     LOCKS_FUTURE.store(true, Ordering::Relaxed);
 }
 
+/// Notes that a filter of system calls is about to be set: those that make room in a limit, or unlock memory, may not be allowed behind it.
+pub fn note_filter() {
+    LIMITED.store(0, Ordering::Relaxed);
+    LOCKS_FUTURE.store(false, Ordering::Relaxed);
+}
+
 /// Maps memory that can be read and written. Null when the kernel refuses.
 ///
 /// Where all that is mapped is locked it would be filled with pages at once. A mapping that nobody can use yet is not.

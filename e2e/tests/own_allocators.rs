@@ -216,7 +216,8 @@ fn a_pool_of_the_programs_own_is_noticed_however_it_ends() {
     }
 }
 
-/// Six threads that allocate explain much of what an allocator keeps, but not where none of its blocks ever lay. `stat` does not know where blocks lie.
+/// Six threads that allocate explain much of what an allocator keeps, but not where none of its blocks ever lay, which is seen while the program runs. `stat` does
+/// not know where blocks lie.
 #[test]
 fn a_pool_beside_threads_that_allocate_is_noticed() {
     let workshop = Workshop::new("pool-beside-threads");
@@ -226,7 +227,7 @@ fn a_pool_beside_threads_that_allocate_is_noticed() {
          int main(void) {{ pthread_t threads[6]; pthread_barrier_init(&all, NULL, 6);\n\
          for (int i = 0; i < 6; i++) pthread_create(&threads[i], NULL, work, NULL);\n\
          for (int i = 0; i < 6; i++) pthread_join(threads[i], NULL);\n\
-         for (int i = 0; i < 400000; i++) memset(give(128), 1, 128);\nusleep(300000);\nreturn 0; }}\n"
+         for (int i = 0; i < 400000; i++) memset(give(128), 1, 128);\nusleep(2000000);\nreturn 0; }}\n"
     );
     let program = build_text(workshop.path(), "pool", &text);
     let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);

@@ -81,22 +81,21 @@ impl LiveBlocks {
         (leaves + self.regions.held_bytes() + met + self.odd.len() * ODD_BYTES) as u64
     }
 
-    /// Returns whether a block ever was between two addresses, or within a megabyte of them. Odd blocks alone do not count: whoever hands out blocks of 8
+    /// Returns how many bytes between two addresses lie in a megabyte in which a block ever began. Odd blocks alone do not count: whoever hands out blocks of 8
     /// bytes puts every other one at a multiple of 16.
-    pub(crate) fn ever_had_one_in(&self, range: &Range<u64>) -> bool {
+    pub(crate) fn met_bytes_in(&self, range: &Range<u64>) -> u64 {
         const REGION_BYTES: u64 = (REGION_PAGES as u64) << PAGE_BITS;
-        if range.is_empty() {
-            return false;
-        }
-        if self.met.len() == MET_MAX {
-            return true;
+        let bytes = range.end.saturating_sub(range.start);
+        if bytes == 0 || self.met.len() == MET_MAX {
+            return bytes;
         }
         let (first, last) = (range.start / REGION_BYTES, (range.end - 1) / REGION_BYTES);
-        if last - first < self.met.len() as u64 {
-            (first..=last).any(|region| self.met.contains(&region))
+        let regions = if last - first < self.met.len() as u64 {
+            (first..=last).filter(|region| self.met.contains(region)).count()
         } else {
-            self.met.iter().any(|region| (first..=last).contains(region))
-        }
+            self.met.iter().filter(|region| (first..=last).contains(region)).count()
+        };
+        (regions as u64 * REGION_BYTES).min(bytes)
     }
 
     /// Prefetches the cache line that a look-up of `address` will need.
@@ -316,18 +315,17 @@ mod tests {
     fn where_a_block_was_is_known_when_it_is_gone() {
         const MIB: u64 = 1 << 20;
         let mut live = LiveBlocks::new();
-        assert!(!live.ever_had_one_in(&(0..u64::MAX)));
+        assert_eq!(live.met_bytes_in(&(0..u64::MAX)), 0);
         for megabyte in [4, 5, 9] {
             live.insert(megabyte * MIB + 160, BlockId(1));
             live.remove(megabyte * MIB + 160);
         }
         live.release_empty();
         assert_eq!(live.get(4 * MIB + 160), None);
-        let had = |range: Range<u64>| live.ever_had_one_in(&range);
-        assert_eq!((had(0..4 * MIB), had(0..4 * MIB + 1)), (false, true));
-        assert_eq!((had(6 * MIB..9 * MIB), had(9 * MIB + 4096..9 * MIB + 8192)), (false, true));
-        assert_eq!((had(10 * MIB..u64::MAX), had(6 * MIB..u64::MAX)), (false, true));
-        assert!(!had(5 * MIB..5 * MIB));
+        let met = |range: Range<u64>| live.met_bytes_in(&range);
+        assert_eq!((met(0..4 * MIB), met(0..4 * MIB + 1), met(0..6 * MIB)), (0, MIB, 2 * MIB));
+        assert_eq!((met(6 * MIB..9 * MIB), met(9 * MIB + 4096..9 * MIB + 8192)), (0, 4096));
+        assert_eq!((met(10 * MIB..u64::MAX), met(6 * MIB..u64::MAX), met(5 * MIB..5 * MIB)), (0, MIB, 0));
     }
 
     #[test]

@@ -225,9 +225,9 @@ impl Pairing {
         self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(address).is_none()
     }
 
-    /// Returns whether a block ever was there, as far as a megabyte tells.
-    pub(crate) fn ever_had_a_block_in(&self, range: &Range<u64>) -> bool {
-        self.live.ever_had_one_in(range)
+    /// As [`LiveBlocks::met_bytes_in`].
+    pub(crate) fn met_bytes_in(&self, range: &Range<u64>) -> u64 {
+        self.live.met_bytes_in(range)
     }
 
     /// A block of an address that [`Pairing::is_free`] is allocated, and freed by the thread's next event, at `freed_us`: it needs no place in

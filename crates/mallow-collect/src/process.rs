@@ -431,8 +431,8 @@ impl TracedProcess {
         if let Some(resident) = self.memory.resident() {
             self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
             let recorded_bytes = || self.pairing.fold().totals().peak_bytes;
-            let had_a_block = |range: &_| self.pairing.ever_had_a_block_in(range);
-            self.memory.look(resident, &self.mapping, recorded_bytes, had_a_block);
+            let met_bytes = |range: &_| self.pairing.met_bytes_in(range);
+            self.memory.look(resident, &self.mapping, recorded_bytes, met_bytes);
         }
     }
 

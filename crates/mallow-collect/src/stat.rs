@@ -141,7 +141,7 @@ impl Counted {
             // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
             // Where its blocks lie is known in the process alone.
-            self.memory.look(resident, &self.mapping, recorded_bytes, |_| true);
+            self.memory.look(resident, &self.mapping, recorded_bytes, |all| all.end - all.start);
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) struct MemoryWatch {
     largest_bytes: u64,
     /// The most that could be a heap.
     resident_bytes: u64,
-    /// The most of that in mappings without a block.
+    /// The most of that where no block ever lay.
     foreign_bytes: u64,
     /// The value in `statm` when `smaps` was read last.
     looked_at_bytes: u64,
@@ -95,14 +95,14 @@ impl MemoryWatch {
         (all > 0).then_some(Resident { bytes: all * page_bytes, anonymous_bytes })
     }
 
-    /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident. `had_a_block` tells whether one was
-    /// ever recorded between two addresses.
+    /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident. `met_bytes` tells how much between
+    /// two addresses lies where blocks were recorded at some time.
     pub(crate) fn look(
         &mut self,
         resident: Resident,
         mapping: &Mapping,
         recorded_bytes: impl FnOnce() -> u64,
-        had_a_block: impl Fn(&Range<u64>) -> bool,
+        met_bytes: impl Fn(&Range<u64>) -> u64,
     ) {
         if is_locked(mapping) {
             return;
@@ -126,7 +126,7 @@ impl MemoryWatch {
         }
         self.looked_at_bytes = grown_bytes;
         let Ok(table) = std::fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return };
-        let mapped = of_mappings(&table, had_a_block);
+        let mapped = of_mappings(&table, met_bytes);
         self.runtime = self.runtime.or(mapped.runtime);
         self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
         self.foreign_bytes = self.foreign_bytes.max(mapped.foreign_bytes.min(grown_bytes));
@@ -254,7 +254,9 @@ struct Mapped {
 
 /// Parses `/proc/PID/smaps`. Anonymous mappings right after a file's are its static data; those right above an
 /// inaccessible guard are stacks.
-fn of_mappings(table: &str, had_a_block: impl Fn(&Range<u64>) -> bool) -> Mapped {
+///
+/// The kernel makes one mapping of neighbours. So one in which blocks lay may be another allocator's but for their part.
+fn of_mappings(table: &str, met_bytes: impl Fn(&Range<u64>) -> u64) -> Mapped {
     const GUARD_BYTES_MAX: u64 = 1 << 20;
     let mut mapped = Mapped::default();
     let (mut is_heap, mut range, mut before) = (false, 0..0, (0, false));
@@ -263,7 +265,7 @@ fn of_mappings(table: &str, had_a_block: impl Fn(&Range<u64>) -> bool) -> Mapped
             let kib = size.trim().trim_end_matches(" kB").parse::<u64>().unwrap_or(0);
             let bytes = if is_heap { kib << 10 } else { 0 };
             mapped.heap_bytes += bytes;
-            mapped.foreign_bytes += if bytes > 0 && !had_a_block(&range) { bytes } else { 0 };
+            mapped.foreign_bytes += bytes.saturating_sub(if bytes > 0 { met_bytes(&range) } else { 0 });
             continue;
         }
         let Some((start, end, access, path)) = mapping(line) else { continue };
@@ -323,9 +325,12 @@ Anonymous:          1000 kB
     #[test]
     fn static_data_stacks_and_files_are_no_heap() {
         let expected = Mapped { heap_bytes: 16100 << 10, foreign_bytes: 0, runtime: None };
-        assert_eq!(of_mappings(TABLE, |_| true), expected);
-        let in_brk = |range: &Range<u64>| range.contains(&0x55e0_a504_0000);
+        assert_eq!(of_mappings(TABLE, |range| range.end - range.start), expected);
+        let in_brk = |range: &Range<u64>| if range.contains(&0x55e0_a504_0000) { 1 << 20 } else { 0 };
         assert_eq!(of_mappings(TABLE, in_brk), Mapped { foreign_bytes: 16000 << 10, ..expected });
+        // A block that lay in the mapping of 16,000 KiB takes a megabyte off.
+        let there = |range: &Range<u64>| if range.contains(&0x7f10_0000_0000) { 1 << 20 } else { 1 << 40 };
+        assert_eq!(of_mappings(TABLE, there), Mapped { foreign_bytes: (16000 - 1024) << 10, ..expected });
     }
 
     #[test]
@@ -342,14 +347,14 @@ Anonymous:          1000 kB
             assert_eq!(runtime_of(name), runtime, "{name}");
         }
         let jvm = TABLE.replace("/data/private", "/usr/lib/jvm/libjvm.so");
-        assert_eq!(of_mappings(&jvm, |_| true).runtime, Some("the JVM"));
+        assert_eq!(of_mappings(&jvm, |all| all.end - all.start).runtime, Some("the JVM"));
     }
 
     #[test]
     fn damaged_tables_are_read_to_their_end() {
         for cut in 0..TABLE.len() {
-            let _ = of_mappings(&TABLE[cut..], |_| true);
-            let _ = of_mappings(&TABLE[..cut], |_| true);
+            let _ = of_mappings(&TABLE[cut..], |all| all.end - all.start);
+            let _ = of_mappings(&TABLE[..cut], |all| all.end - all.start);
         }
     }
 }

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Names another recorder to use, such as one that checks itself. For developers of mallow.
 const LIBRARY_VARIABLE: &str = "MALLOW_PRELOAD";
@@ -32,6 +33,19 @@ pub(crate) fn unpack_library(name_start: &str, library: Content<'_>) -> Result<P
 /// # Errors
 /// When there is no folder for it.
 pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result<PathBuf, LaunchError> {
+    const TRIES_MAX: u32 = 20;
+    const PAUSE: Duration = Duration::from_millis(10);
+    for _ in 1..TRIES_MAX {
+        match unpack_somewhere(name_start, extension, content) {
+            // Other threads of mallow's may have files open for a moment.
+            Err(LaunchError::TooFewFiles { .. }) => std::thread::sleep(PAUSE),
+            outcome => return outcome,
+        }
+    }
+    unpack_somewhere(name_start, extension, content)
+}
+
+fn unpack_somewhere(name_start: &str, extension: &str, content: Content<'_>) -> Result<PathBuf, LaunchError> {
     let mut tried = Vec::new();
     let mut has_too_few_files = false;
     for directory in places() {
@@ -51,10 +65,10 @@ pub fn unpack(name_start: &str, extension: &str, content: Content<'_>) -> Result
             }
         }
     }
-    if has_too_few_files {
-        return Err(LaunchError::TooFewFiles { most: open_files::most() });
+    match has_too_few_files {
+        true => Err(LaunchError::TooFewFiles { most: open_files::most() }),
+        false => Err(LaunchError::CannotUnpack { places: tried.join(" or ") }),
     }
-    Err(LaunchError::CannotUnpack { places: tried.join(" or ") })
 }
 
 fn places() -> Vec<PathBuf> {

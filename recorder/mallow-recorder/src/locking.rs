@@ -15,14 +15,18 @@ pub fn lock_all(flags: i32) -> bool {
     if flags & !(CURRENT | FUTURE | ON_FAULT) != 0 {
         return false;
     }
-    process::note_locked();
     if flags & FUTURE != 0 {
         sys::note_future_locked();
     }
-    // Nothing that is there is locked.
-    if flags & CURRENT == 0 {
-        return false;
+    // Without the first flag nothing that is there is locked.
+    let is_done = if flags & CURRENT == 0 { sys::lock_all(flags) == 0 } else { lock_current(flags) };
+    if is_done {
+        process::note_locked();
     }
+    is_done
+}
+
+fn lock_current(flags: i32) -> bool {
     // A filter of system calls may not allow the others, nor to open a file. What the program touches is locked then, when it does.
     let maps = if process::is_filtered() { -1 } else { sys::open_read(c"/proc/self/maps") };
     let is_marked = sys::lock_all(flags | ON_FAULT) == 0;

@@ -4,6 +4,7 @@
 //! would be answered any more. So the kernel is given what the program asks for and what is ours, and the program is told what it asked for.
 
 use crate::sys;
+pub use crate::sys::{LIMIT_ADDRESSES as ADDRESSES, LIMIT_DATA as DATA};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The soft limit and the hard one, in bytes.
@@ -21,8 +22,6 @@ impl Asked {
         Asked { resource, is_set: AtomicBool::new(false), pair: [const { AtomicU64::new(0) }; 2] }
     }
 }
-
-pub use crate::sys::{LIMIT_ADDRESSES as ADDRESSES, LIMIT_DATA as DATA};
 
 static ASKED: [Asked; 2] = [Asked::new(ADDRESSES), Asked::new(DATA)];
 
@@ -81,8 +80,8 @@ pub fn as_asked<T>(go: impl FnOnce() -> T) -> T {
     let set = |asked: &Asked| {
         let wanted = self::asked(asked.resource)?;
         let now = sys::limits(asked.resource)?;
-        // The hard limit cannot be raised again by everybody, so it stays.
-        (sys::set_limits(asked.resource, [wanted[0].min(now[1]), now[1]]) == 0).then_some(now)
+        // The child of a `vfork` may have set a lower one. The hard limit cannot be raised again by everybody, so it stays.
+        (sys::set_limits(asked.resource, [wanted[0].min(now[0]), now[1]]) == 0).then_some(now)
     };
     let before = ASKED.each_ref().map(set);
     let outcome = go();

@@ -45,13 +45,15 @@ int main(int count, char **words) {
         if (pthread_create(&thread, NULL, allocate, NULL)) return 6;
         pthread_join(thread, NULL);
     }
+    // One that fails changes nothing.
+    char *own[] = {words[0], words[1], NULL};
+    execv("/nowhere", own);
     void **blocks = NULL, **block;
     int mib = 0;
     while ((block = malloc(1 << 20))) { *block = blocks; blocks = block; mib++; }
     printf("%d\n", mib);
     for (; blocks; blocks = block) { block = *blocks; free(blocks); }
     fflush(stdout);
-    char *own[] = {words[0], words[1], NULL};
     execv(words[0], own);
     return 5;
 }

@@ -24,6 +24,7 @@ pub mod exits;
 mod helper_thread;
 mod interposed;
 mod linked;
+pub mod locking;
 pub mod mappings;
 pub mod marks;
 pub mod own_allocators;

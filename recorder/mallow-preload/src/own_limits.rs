@@ -124,7 +124,7 @@ unsafe fn set(resource: u32, limits: *const Pair, go: impl FnOnce(*const Pair) -
     let answer = go(&wide);
     if answer == 0 {
         own_limits::note(resource, wanted);
-        process::note_address_limit();
+        process::note_memory_limits();
     }
     answer
 }

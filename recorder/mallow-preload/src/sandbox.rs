@@ -5,18 +5,14 @@
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
 //! further. Who goes on with rights that other threads do not have is left by the thread of ours. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
 
-use crate::helper_thread;
-use core::ffi::c_int;
-use core::mem::transmute;
+use crate::{helper_thread, locking};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_syscall};
-use mallow_recorder::{Caller, locking, process, thread};
+use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
-static MLOCKALL: Real = Real::named(c"mlockall");
-const SYS_MLOCKALL: u64 = 151;
 
 export_before!(prctl => before_prctl);
 export_before!(syscall => before_syscall);
@@ -47,31 +43,7 @@ unsafe extern "C" fn before_syscall(
     if is_exit(number, thread::is_main) {
         process::will_exit(first as i32);
     }
-    if number == SYS_MLOCKALL && locking::lock_all(first as i32) {
-        return nothing_more as *const () as usize;
-    }
-    SYSCALL.address()
-}
-
-/// In place of a call that is done.
-extern "C" fn nothing_more() -> isize {
-    0
-}
-
-/// `mlockall`, without the recorder's memory.
-///
-/// # Safety
-/// As `mlockall`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
-    if locking::lock_all(flags) {
-        return 0;
-    }
-    match MLOCKALL.address() {
-        0 => -1,
-        // SAFETY: the symbol has this type by POSIX.
-        real => unsafe { transmute::<usize, unsafe extern "C" fn(c_int) -> c_int>(real)(flags) },
-    }
+    locking::done_by_syscall(number, first).unwrap_or_else(|| SYSCALL.address())
 }
 
 unsafe fn prepare(restriction: Restriction, caller: Caller) {

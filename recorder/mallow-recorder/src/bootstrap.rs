@@ -254,7 +254,7 @@ fn read_command(into: &mut [u8]) -> usize {
 #[inline(never)]
 fn map(fd: i32) -> Option<(*mut u8, usize)> {
     // Of a limited address space the program keeps most.
-    process::note_address_limit();
+    process::note_memory_limits();
     let limit_bytes = sys::file_limit_bytes().min(process::address_limit_bytes() / ADDRESS_PARTS);
     let mut channel_count = CHANNEL_COUNT_MAX;
     while channel_count > 0 {

@@ -46,7 +46,6 @@ use crate::walk::{
     step_beyond, unchanged, unusual_step,
 };
 use crate::whole_stacks::{WHOLE_WORDS_MAX, WholeStacks};
-use core::sync::atomic::{AtomicUsize, Ordering};
 use mallow_wire::script::is_script_key;
 use mallow_wire::shared::{is_node_cut, is_node_exact, stack_hash};
 
@@ -107,12 +106,8 @@ struct Reached {
 impl Memo {
     /// Maps a new memo; null if the kernel has no memory. Uses only address space until it is used.
     pub fn map() -> *mut Memo {
-        static MAPPED: AtomicUsize = AtomicUsize::new(0);
-        let bytes = size_of::<Memo>();
         // The program keeps most of a limited address space: further threads are counted as lost.
-        let has_addresses =
-            MAPPED.fetch_add(bytes, Ordering::Relaxed) + bytes <= process::address_limit_bytes() / 8;
-        if !has_addresses || !process::takes_data(bytes) {
+        if !process::takes_private(size_of::<Memo>(), 8) {
             return core::ptr::null_mut();
         }
         let memo = sys::map_private(size_of::<Memo>());

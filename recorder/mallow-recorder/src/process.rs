@@ -182,15 +182,20 @@ pub fn address_limit_bytes() -> usize {
 }
 
 /// Asks how much address space the process may have, and how much private memory in it.
-pub fn note_address_limit() {
+pub fn note_memory_limits() {
     ADDRESS_LIMIT_BYTES.store(own_limits::soft_bytes(own_limits::ADDRESSES), Ordering::Relaxed);
     DATA_LIMIT_BYTES.store(own_limits::soft_bytes(own_limits::DATA), Ordering::Relaxed);
 }
 
-/// Returns whether so much more private memory of ours leaves the program most of what a limit allows for both. It is ours then.
-pub(crate) fn takes_data(bytes: usize) -> bool {
-    let limit_bytes = DATA_LIMIT_BYTES.load(Ordering::Relaxed).min(address_limit_bytes());
-    DATA_BYTES.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= limit_bytes / 4
+/// Returns whether so much more private memory of ours leaves the program most of what limits allow for both; it is ours then. `part` is how small a part we take
+/// of its address space.
+pub(crate) fn takes_private(bytes: usize, part: usize) -> bool {
+    let most = (DATA_LIMIT_BYTES.load(Ordering::Relaxed) / 4).min(address_limit_bytes() / part);
+    let has_room = DATA_BYTES.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) <= most;
+    if !has_room {
+        DATA_BYTES.fetch_sub(bytes, Ordering::Relaxed);
+    }
+    has_room
 }
 
 /// The program locks its memory: what is resident is not what is in use.

@@ -95,7 +95,8 @@ impl Shadow {
         }
         // A few words more: the last granule's block may need them.
         let bytes = (size_of::<u16>() << REGION_BITS >> self.granule_bits.load(Ordering::Relaxed)) + 4096;
-        let fresh = if process::takes_data(bytes) { sys::map_private(bytes) } else { core::ptr::null_mut() };
+        let fresh =
+            if process::takes_private(bytes, 4) { sys::map_private(bytes) } else { core::ptr::null_mut() };
         if fresh.is_null() {
             process::header().losses_uncounted.fetch_add(1, Ordering::Relaxed);
             return core::ptr::null_mut();

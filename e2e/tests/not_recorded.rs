@@ -1,7 +1,7 @@
 //! What was not recorded is named: every process that a recorded one starts, and that the library cannot or must not be loaded into.
 
-use e2e::program::build_text;
-use e2e::run::{self, Finished};
+use e2e::program::{build_text, build_text_with};
+use e2e::run::{self, Exit, Finished};
 use e2e::{Session, Workshop};
 use serde_json::Value;
 use std::path::Path;
@@ -86,21 +86,64 @@ fn children_that_the_library_cannot_enter_are_named_each_with_its_reason() {
 fn who_starts_programs_in_other_ways_is_noticed_too() {
     let workshop = Workshop::new("ways");
     let fixed = child(&workshop, "fixed", &["-static"]);
+    // Each way fails first where there is nothing to start.
     let text = format!(
-        "#define _GNU_SOURCE\n#include <spawn.h>\n#include <sys/wait.h>\n#include <unistd.h>\nextern char **environ;\n\
-         int main(void) {{\n    char *words[] = {{\"{fixed}\", NULL}};\n    for (volatile int way = 0; way < 7; way++) {{\n        pid_t pid = 0;\n\
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <spawn.h>\n#include <sys/syscall.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+         extern char **environ;\nstatic void go(int way, const char *path, char **words) {{\n\
+         \x20   if (way == 0) execv(path, words);\n    if (way == 1) execvp(path, words);\n\
+         \x20   if (way == 2) execvpe(path, words, environ);\n    if (way == 3 || way == 4) execve(path, words, environ);\n\
+         \x20   if (way == 7) execl(path, \"1\", (char *)0);\n    if (way == 8) execl(path, \"1\", \"2\", \"3\", \"4\", \"5\", \"6\", \"7\", (char *)0);\n\
+         \x20   if (way == 9) execlp(path, \"1\", (char *)0);\n    if (way == 10) execle(path, \"1\", (char *)0, environ);\n\
+         \x20   if (way == 11) fexecve(open(path, O_RDONLY | O_CLOEXEC), words, environ);\n\
+         \x20   if (way == 12) execveat(AT_FDCWD, path, words, environ, 0);\n\
+         \x20   if (way == 13) execveat(open(path, O_PATH), \"\", words, environ, AT_EMPTY_PATH);\n\
+         \x20   if (way == 14) syscall(SYS_execve, path, words, environ);\n\
+         \x20   if (way == 15) syscall(SYS_execveat, AT_FDCWD, path, words, environ, 0);\n    if (way == 16) execl(path, \"1\", (char *)0);\n\
+         }}\nint main(void) {{\n    char *words[] = {{\"{fixed}\", NULL}};\n    for (volatile int way = 0; way < 17; way++) {{\n        pid_t pid = 0;\n\
          \x20       if (way == 5) posix_spawn(&pid, words[0], NULL, NULL, words, environ);\n\
          \x20       else if (way == 6) posix_spawnp(NULL, words[0], NULL, NULL, words, environ);\n\
-         \x20       else if ((pid = way == 4 ? vfork() : fork()) == 0) {{\n\
-         \x20           execv(\"/no/such/program\", words);\n\
-         \x20           if (way == 0) execv(words[0], words);\n            if (way == 1) execvp(words[0], words);\n\
-         \x20           if (way == 2) execvpe(words[0], words, environ);\n            execve(words[0], words, environ);\n            _exit(9);\n\
+         \x20       else if ((pid = way == 4 || way == 16 ? vfork() : fork()) == 0) {{\n\
+         \x20           go(way, \"/no/such/program\", words);\n            go(way, words[0], words);\n            _exit(9);\n\
          \x20       }}\n        wait(NULL);\n    }}\n    return 0;\n}}\n"
     );
     let program = build_text(workshop.path(), "ways", &text);
     let sentences = told(&Session::new(workshop.path(), &[&program.to_string_lossy()]));
     assert_eq!(sentences.len(), 1, "{sentences:#?}");
-    assert!(sentences[0].starts_with(&format!("7 processes ({fixed}, the first was ")), "{sentences:#?}");
+    assert!(sentences[0].starts_with(&format!("17 processes ({fixed}, the first was ")), "{sentences:#?}");
+}
+
+/// A program that takes its own place, each time with one word more: they lie in registers, and from the sixth on the stack.
+#[test]
+fn words_and_environments_arrive_however_a_program_is_started() {
+    let workshop = Workshop::new("words");
+    let calls: String = (0..10)
+        .map(|count| {
+            let words: String = (0..count).map(|word| format!("\"w{word}\", ")).collect();
+            format!(
+                "    if (count == {count} + 1) {{ execle(\"/no/such/program\", \"x\", {words}(char *)0, own);\n        if (errno != ENOENT) return 4;\n\
+                 \x20       if (round == 1) execl(path, \"2\", {words}(char *)0);\n        if (round == 2) execlp(path, \"3\", {words}(char *)0);\n\
+                 \x20       if (round == 3) execle(path, \"1\", {words}\"more\", (char *)0, own); }}\n"
+            )
+        })
+        .collect();
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <errno.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <unistd.h>\nextern char **environ;\n\
+         int main(int count, char **words) {{\n    static char path[4096], *own[1000];\n    path[readlink(\"/proc/self/exe\", path, 4095)] = 0;\n\
+         \x20   int round = atoi(words[0]), at = 0;\n    if (!round) {{ round = 1; setenv(\"TURN\", \"0\", 1); }}\n    for (; environ[at]; at++) own[at] = environ[at];\n\
+         \x20   own[at] = count == 1 ? \"NEW=1\" : count == 2 ? \"NEW=2\" : \"NEW=3\";\n\
+         \x20   printf(\"%d %s\", count, getenv(\"NEW\") ? getenv(\"NEW\") : \"-\");\n    for (int i = 0; i < count; i++) printf(\" %s\", words[i]);\n\
+         \x20   puts(\"\");\n    fflush(stdout);\n{calls}    return count == 11 ? 3 : 5;\n}}\n"
+    );
+    for flags in [&[][..], &["-static"]] {
+        let name = format!("words{}", flags.len());
+        let program = build_text_with(workshop.path(), &name, &text, flags);
+        let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+        let bare = session.bare();
+        assert_eq!((bare.exit, bare.stdout.lines().count()), (Exit::Status(3), 31), "{bare}");
+        // A static program is recorded where mallow starts it itself.
+        let sentences = told(&session);
+        assert_eq!(sentences.len(), flags.len(), "{sentences:#?}");
+    }
 }
 
 /// Bare programs run there, so their stderr must not mention a library that cannot be loaded.

@@ -10,12 +10,14 @@ use crate::wanted::{Named, WantedFunctions};
 use mallow_wire::patches::{Arguments, Call, NAME_BYTES, NO_ARGUMENT, NamedFunction};
 
 /// Functions in front of which the recorder has its own.
-const INTERPOSED: [&str; 8] = [
+const INTERPOSED: [&str; 10] = [
     "_exit",
     "_Exit",
     "prctl",
     "syscall",
     "execve",
+    "fexecve",
+    "execveat",
     "__libc_start_main",
     "dl_iterate_phdr",
     "_dl_find_object",

@@ -10,12 +10,14 @@ use mallow_wire::patches::NAME_BYTES;
 
 /// Ours of a name; 0 when there is none.
 pub(crate) fn by_name(name: &[u8; NAME_BYTES]) -> usize {
-    let own: [(&[u8], *const ()); 8] = [
+    let own: [(&[u8], *const ()); 10] = [
         (b"_exit", exits::exit_at_once as *const ()),
         (b"_Exit", exits::exit_at_once as *const ()),
         (b"prctl", sandbox::prctl as *const ()),
         (b"syscall", sandbox::syscall as *const ()),
         (b"execve", starts::execve as *const ()),
+        (b"fexecve", starts::fexecve as *const ()),
+        (b"execveat", starts::execveat as *const ()),
         (b"__libc_start_main", start_main::__libc_start_main as *const ()),
         (b"dl_iterate_phdr", static_objects::dl_iterate_phdr as *const ()),
         (b"_dl_find_object", static_objects::dl_find_object as *const ()),

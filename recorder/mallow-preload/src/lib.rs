@@ -20,6 +20,7 @@ use mallow_recorder::sys;
 use mallow_wire::shared::PAGE_BYTES;
 
 pub mod descriptors;
+pub mod exec_lists;
 pub mod exits;
 mod helper_thread;
 mod interposed;

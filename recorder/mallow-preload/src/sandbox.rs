@@ -5,7 +5,7 @@
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
 //! further. Who goes on with rights that other threads do not have is left by the thread of ours. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
 
-use crate::{helper_thread, locking};
+use crate::{helper_thread, locking, starts};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_syscall};
@@ -43,7 +43,8 @@ unsafe extern "C" fn before_syscall(
     if is_exit(number, thread::is_main) {
         process::will_exit(first as i32);
     }
-    locking::done_by_syscall(number, first).unwrap_or_else(|| SYSCALL.address())
+    let in_its_place = starts::by_syscall(number).or_else(|| locking::done_by_syscall(number, first));
+    in_its_place.unwrap_or_else(|| SYSCALL.address())
 }
 
 unsafe fn prepare(restriction: Restriction, caller: Caller) {

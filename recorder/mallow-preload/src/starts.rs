@@ -17,13 +17,15 @@ static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
 static EXECVP: Real = Real::named(c"execvp");
 static EXECVPE: Real = Real::named(c"execvpe");
+static FEXECVE: Real = Real::named(c"fexecve");
+static EXECVEAT: Real = Real::named(c"execveat");
 static SPAWN: Real = Real::named(c"posix_spawn");
 static SPAWNP: Real = Real::named(c"posix_spawnp");
 
 /// Finds the real functions. Early, because that takes the loader's lock, which in a forked child may be held by a thread that the
 /// child does not have.
 pub(crate) fn find_real() {
-    for real in [&EXECVE, &EXECV, &EXECVP, &EXECVPE, &SPAWN, &SPAWNP] {
+    for real in [&EXECVE, &EXECV, &EXECVP, &EXECVPE, &FEXECVE, &EXECVEAT, &SPAWN, &SPAWNP] {
         let _ = real.address();
     }
 }
@@ -33,6 +35,7 @@ const STRINGS_MAX: usize = 1024;
 
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 type ExecHere = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
+type ExecAt = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
 type Spawn =
     unsafe extern "C" fn(*mut c_int, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
 
@@ -74,6 +77,79 @@ pub unsafe extern "C" fn execv(path: *const c_char, words: Strings) -> c_int {
 pub unsafe extern "C" fn execvp(name: *const c_char, words: Strings) -> c_int {
     // SAFETY: by contract.
     unsafe { here(&EXECVP, &EXECVPE, name, Search::Folders, words) }
+}
+
+/// `fexecve`.
+///
+/// # Safety
+/// As `fexecve`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fexecve(file: c_int, words: Strings, environment: Strings) -> c_int {
+    let address = FEXECVE.address();
+    if address == 0 {
+        return -1;
+    }
+    // SAFETY: the function has this type by POSIX.
+    let exec = unsafe { transmute::<usize, unsafe extern "C" fn(c_int, Strings, Strings) -> c_int>(address) };
+    // SAFETY: the arguments are the caller's.
+    let go = |environment| unsafe { exec(file, words, environment) };
+    // SAFETY: by contract.
+    unsafe { in_place(c"".as_ptr(), Search::File(file), environment, || go(environment), go) }
+}
+
+/// `execveat`.
+///
+/// # Safety
+/// As `execveat`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn execveat(
+    folder: c_int,
+    path: *const c_char,
+    words: Strings,
+    environment: Strings,
+    flags: c_int,
+) -> c_int {
+    let address = EXECVEAT.address();
+    if address == 0 {
+        return -1;
+    }
+    // SAFETY: the function has this type.
+    let exec = unsafe { transmute::<usize, ExecAt>(address) };
+    // SAFETY: the arguments are the caller's.
+    let go = |environment| unsafe { exec(folder, path, words, environment, flags) };
+    // SAFETY: by contract.
+    unsafe { in_place(path, Search::File(folder), environment, || go(environment), go) }
+}
+
+/// Who goes on with a call of `syscall` that starts a program: one of the functions above, by its own kind of call.
+pub(crate) fn by_syscall(number: u64) -> Option<usize> {
+    const SYS_EXECVE: u64 = 59;
+    const SYS_EXECVEAT: u64 = 322;
+    unsafe extern "C" fn in_folder(
+        _number: u64,
+        folder: c_int,
+        path: *const c_char,
+        words: Strings,
+        environment: Strings,
+        flags: c_int,
+    ) -> isize {
+        // SAFETY: the arguments are the caller's.
+        unsafe { execveat(folder, path, words, environment, flags) as isize }
+    }
+    unsafe extern "C" fn at_path(
+        _number: u64,
+        path: *const c_char,
+        words: Strings,
+        environment: Strings,
+    ) -> isize {
+        // SAFETY: the arguments are the caller's.
+        unsafe { execve(path, words, environment) as isize }
+    }
+    match number {
+        SYS_EXECVE if EXECVE.address() != 0 => Some(at_path as *const () as usize),
+        SYS_EXECVEAT if EXECVEAT.address() != 0 => Some(in_folder as *const () as usize),
+        _ => None,
+    }
 }
 
 /// `posix_spawn`.

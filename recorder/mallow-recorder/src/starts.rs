@@ -27,7 +27,12 @@ pub enum Search {
     Path,
     /// In the folders of `PATH`, when its name has no slash.
     Folders,
+    /// From an open file: a folder, or, with an empty name, the program itself.
+    File(i32),
 }
+
+/// As a file: the working directory.
+const AT_FDCWD: i32 = -100;
 
 /// A program that is about to start.
 #[derive(Debug)]
@@ -52,11 +57,17 @@ impl Start {
         // SAFETY: by contract.
         let name = unsafe { CStr::from_ptr(name) };
         let mut path = sys::Scratch::map()?;
-        let folders = if search == Search::Folders { session::variable("PATH") } else { None };
-        let path_bytes = find(name.to_bytes(), folders, &mut path);
+        let mut path_bytes = match search {
+            Search::Path | Search::File(AT_FDCWD) => join(&[name.to_bytes()], &mut path),
+            Search::Folders => find(name.to_bytes(), session::variable("PATH"), &mut path),
+            Search::File(file) => from_file(file, name.to_bytes(), &mut path),
+        };
         let file = CStr::from_bytes_until_nul(path.bytes()).unwrap_or(c"");
         // SAFETY: by contract.
         let found = unsafe { found(file, environment) };
+        if let Search::File(_) = search {
+            path_bytes = name_of_open(&mut path).unwrap_or(path_bytes);
+        }
         Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
     }
 
@@ -128,6 +139,42 @@ fn find(name: &[u8], folders: Option<&[u8]>, path: &mut sys::Scratch) -> usize {
         }
     }
     join(&[name], path)
+}
+
+/// The path of a program that is an open file, or that is in an open folder.
+fn from_file(file: i32, name: &[u8], path: &mut sys::Scratch) -> usize {
+    if name.starts_with(b"/") {
+        return join(&[name], path);
+    }
+    let mut digits = [0; 10];
+    let number = decimal(file.unsigned_abs(), &mut digits);
+    let slash: &[u8] = if name.is_empty() { b"" } else { b"/" };
+    join(&[b"/proc/self/fd/", number, slash, name], path)
+}
+
+/// The digits of a number.
+fn decimal(mut number: u32, digits: &mut [u8; 10]) -> &[u8] {
+    let mut first = digits.len();
+    for (at, digit) in digits.iter_mut().enumerate().rev() {
+        *digit = b'0' + (number % 10) as u8;
+        number /= 10;
+        first = at;
+        if number == 0 {
+            break;
+        }
+    }
+    digits.get(first..).unwrap_or(&[])
+}
+
+/// Writes where a link of `/proc` leads over its path. Returns the new path's length.
+fn name_of_open(path: &mut sys::Scratch) -> Option<usize> {
+    let (link, target) = path.bytes().split_at_mut(sys::Scratch::BYTES / 2);
+    let link_path = CStr::from_bytes_until_nul(link).ok()?;
+    // SAFETY: the second half of the page is no part of the link's path, which ends in the first half.
+    let bytes = unsafe { sys::readlink(link_path, target.as_mut_ptr(), target.len()) };
+    let target = target.get(..usize::try_from(bytes).ok()?)?;
+    link.iter_mut().zip(target).for_each(|(place, byte)| *place = *byte);
+    Some(target.len().min(link.len()))
 }
 
 /// Joins the parts; returns 0 if they do not fit.

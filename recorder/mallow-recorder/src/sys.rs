@@ -147,7 +147,8 @@ fn map_unlocked(bytes: usize, flags: usize, fd: usize) -> *mut u8 {
 pub struct Scratch(*mut u8);
 
 impl Scratch {
-    const BYTES: usize = 4096;
+    /// Its size.
+    pub const BYTES: usize = 4096;
 
     /// Maps a zeroed page; `None` if the kernel has no memory.
     pub fn map() -> Option<Scratch> {
@@ -365,11 +366,13 @@ pub fn is_executable(path: &core::ffi::CStr) -> bool {
     unsafe { call(ACCESS, [path.as_ptr() as usize, EXECUTE, 0, 0, 0, 0]) == 0 }
 }
 
-/// Returns whether a file is there and may be read.
+/// Returns whether a file is there and may be read. It is opened, because `access` does not know what Landlock forbids.
 pub fn is_readable_file(path: &core::ffi::CStr) -> bool {
-    const READ_IT: usize = 4;
-    // SAFETY: as in `is_executable`.
-    unsafe { call(ACCESS, [path.as_ptr() as usize, READ_IT, 0, 0, 0, 0]) == 0 }
+    let file = open_read(path);
+    if file >= 0 {
+        close(file as i32);
+    }
+    file >= 0
 }
 
 /// `struct stat`: 144 bytes, of which the number (word 1), mode and user (word 3), and group (word 4) are read.

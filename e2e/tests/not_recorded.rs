@@ -168,7 +168,39 @@ fn limits_and_namespaces_are_named() {
 
     let hidden = "unshare -rm sh -c 'mount -t tmpfs none /tmp; cd /; /bin/echo ran'; exit 0";
     let sentences = told(&shell(&workshop, hidden));
-    named(&sentences, "/bin/echo", "mallow's library is not to be found");
+    named(&sentences, "/bin/echo", "mallow's library is not to be found or not to be opened");
+}
+
+/// Landlock forbids to open the library, and `/proc` too, which `access` does not know of.
+#[test]
+fn behind_landlock_children_are_named_and_nothing_complains() {
+    let workshop = Workshop::new("landlock");
+    let plain = child(&workshop, "plain", &[]);
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <fcntl.h>\n#include <linux/landlock.h>\n#include <stdlib.h>\n#include <sys/prctl.h>\n#include <sys/syscall.h>\n\
+         #include <sys/wait.h>\n#include <unistd.h>\nstatic int rules;\nstatic void allow(const char *folder) {{\n    struct landlock_path_beneath_attr it = {{0}};\n\
+         \x20   it.allowed_access = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;\n\
+         \x20   if ((it.parent_fd = open(folder, O_PATH)) >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &it, 0)) _exit(5);\n}}\n\
+         int main(void) {{\n    struct landlock_ruleset_attr all = {{.handled_access_fs = (1 << 13) - 1}};\n\
+         \x20   rules = syscall(SYS_landlock_create_ruleset, &all, sizeof all.handled_access_fs, 0);\n    if (rules < 0) return 4;\n\
+         \x20   allow(\"/usr\"), allow(\"/lib\"), allow(\"/lib64\"), allow(\"{}\");\n\
+         \x20   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || syscall(SYS_landlock_restrict_self, rules, 0)) return 6;\n\
+         \x20   for (int i = 0; i < 10; i++) free(malloc(100 + i));\n\
+         \x20   if (fork() == 0) {{ void *volatile block = malloc(10); free(block); _exit(0); }}\n    wait(NULL);\n\
+         \x20   if (fork() == 0) {{ execl(\"{plain}\", \"plain\", (char *)0); _exit(7); }}\n    wait(NULL);\n    return 0;\n}}\n",
+        workshop.path().display()
+    );
+    let program = build_text_with(workshop.path(), "sandboxed", &text, &["-fno-builtin"]);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let sentences = told(&session);
+    named(&sentences, &plain, "mallow's library is not to be found or not to be opened");
+    assert_eq!(sentences.len(), 1, "{sentences:#?}");
+    let document = session.report(&[]);
+    let processes = document["processes"].as_array().unwrap();
+    let command = program.to_string_lossy().into_owned();
+    let counts: Vec<(&Value, &Value)> =
+        processes.iter().map(|process| (&process["command"], &process["totals"]["allocations"])).collect();
+    assert_eq!(counts, [(&Value::from(&*command), &Value::from(10)), (&Value::from(&*command), &Value::from(1))]);
 }
 
 #[test]

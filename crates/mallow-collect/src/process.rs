@@ -108,8 +108,12 @@ impl TracedProcess {
         if !wanted.own {
             let _ = roots::hold(pid, || registration.peer.has_ended());
         }
-        let start =
-            ProcessStart { pid, parent_pid, command: registration.command, started_us: clock.now_us() };
+        // A sandboxed process cannot read its command line, and a program may have wiped its own.
+        let command = match (registration.command, mapping.executable()) {
+            (command, Some(executable)) if command.is_empty() => executable.to_string_lossy().into_owned(),
+            (command, _) => command,
+        };
+        let start = ProcessStart { pid, parent_pid, command, started_us: clock.now_us() };
         let writer = ProcessWriter::begin(index, &start, sink)?;
         let mut pairing = Pairing::new(wanted.events);
         if let Some(counted) = wanted.regions {

@@ -120,8 +120,8 @@ impl Noted {
                 "it was started with an environment that does not hold LD_PRELOAD and MALLOW_SESSION as mallow set them"
             }
             FOUND_ELSEWHERE => {
-                "where it was started mallow's library is not to be found (another root, or another /tmp); TMPDIR names a folder \
-                 for it that is visible there"
+                "where it was started mallow's library is not to be found or not to be opened (another root, another /tmp, a sandbox); \
+                 TMPDIR names a folder for it that may be read there"
             }
             FOUND_LIMITED => {
                 "a limit on memory, on the length of files or on their number (ulimit -v, -f, -n) leaves no room for it"

@@ -90,6 +90,31 @@ fn a_limit_that_leaves_mallow_no_room_is_named() {
     assert!(finished.exit == Exit::Status(125) && finished.stderr.contains(sentence), "{finished}");
 }
 
+/// The threads of a program have the limit as their size; mallow's own stack is none of theirs.
+#[test]
+fn a_small_stack_is_enough() {
+    let workshop = Workshop::new("small-stack");
+    let program = build_text(
+        workshop.path(),
+        "threads",
+        "#include <pthread.h>\n#include <stdlib.h>\n#include <sys/resource.h>\n\
+         static void *work(void *unused) { for (int i = 0; i < 10; i++) { void *volatile block = malloc(10); free(block); } return unused; }\n\
+         int main(void) {\n    struct rlimit stack;\n    pthread_t thread;\n    if (getrlimit(RLIMIT_STACK, &stack) || stack.rlim_cur != 64 << 10) return 9;\n\
+         \x20   if (pthread_create(&thread, NULL, work, NULL) || pthread_join(thread, NULL)) return 8;\n    return 3;\n}\n",
+    );
+    for verb in ["record", "stat"] {
+        let (finished, document) = limited(&workshop, "ulimit -s 64", verb, &[&program.to_string_lossy()]);
+        assert_eq!(finished.exit, Exit::Status(3), "{finished}");
+        // One of them is the thread's.
+        assert_eq!(metric(totals(verb, &document), "allocations"), 11, "{document:#}");
+        assert_eq!(document["complete"], true, "{document:#}");
+    }
+    let mut shell = run::command("bash");
+    shell.args(["-c", "ulimit -s 64; exec \"$0\" report record.out --metric allocations"]).arg(run::mallow_binary());
+    let named = run::finish(shell.current_dir(workshop.path())).well();
+    assert!(named.stdout.contains("work (threads.c:4)"), "{named}");
+}
+
 /// Runs the crowd below a limit of 40 open files, under each of the verbs; returns what was printed, and the document with its totals.
 fn crowd_below(limit: &str) -> [(Finished, Value, Value); 2] {
     let workshop = Workshop::new("crowd");

@@ -47,8 +47,11 @@ mod words;
 use mallow_query::Failure;
 use refusal::Refusal;
 use request::Request;
+use rustix::process::{Resource, getrlimit};
 use std::ffi::OsString;
+use std::panic::resume_unwind;
 use std::process::ExitCode;
+use std::thread::Builder;
 
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -56,9 +59,23 @@ fn main() -> ExitCode {
         mallow_lookup::serve();
     }
     mallow_query::look_up_in_child();
-    let code = run_words(&words);
+    let code = with_stack(|| run_words(&words));
     mallow_lookup::end();
     code
+}
+
+/// Calls on a thread of its own where a shell leaves the first one a small stack (`ulimit -s`), which the parser of arguments alone
+/// would overflow.
+fn with_stack(run: impl Fn() -> ExitCode + Sync) -> ExitCode {
+    const STACK_BYTES: usize = 8 << 20;
+    const ENOUGH_BYTES: u64 = 1 << 20;
+    if getrlimit(Resource::Stack).current.is_none_or(|bytes| bytes >= ENOUGH_BYTES) {
+        return run();
+    }
+    std::thread::scope(|scope| match Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, &run) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(_) => run(),
+    })
 }
 
 fn run_words(words: &[OsString]) -> ExitCode {

@@ -67,16 +67,29 @@ pub fn explained(cause: io::Error) -> io::Error {
         Some(code) if code == rustix::io::Errno::NOEXEC.raw_os_error() => {
             io::Error::new(cause.kind(), NO_FORMAT)
         }
+        Some(code) if code == rustix::io::Errno::AGAIN.raw_os_error() => {
+            io::Error::new(cause.kind(), TOO_MANY)
+        }
         _ => cause,
     }
 }
 
 const NO_FORMAT: &str = "it is a script without a line of #!, before which its shell has to be named (sh FILE), or no program for this machine";
 
+const TOO_MANY: &str =
+    "this user may have no more processes and threads (ulimit -u, or a container's limit), of which mallow needs six itself";
+
 #[cfg(test)]
 mod tests {
+    use super::explained;
     use crate::{SpawnOptions, start_unrecorded};
     use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_limit_on_processes_is_named() {
+        let again = std::io::Error::from_raw_os_error(rustix::io::Errno::AGAIN.raw_os_error());
+        assert!(explained(again).to_string().contains("(ulimit -u,"));
+    }
 
     #[test]
     fn a_script_without_its_shell_is_said_to_be_one() {

@@ -171,6 +171,42 @@ fn limits_and_namespaces_are_named() {
     named(&sentences, "/bin/echo", "mallow's library is not to be found or not to be opened");
 }
 
+/// A library in a namespace of its own has a C library of its own, in front of which nothing was loaded. What it calls in the program is recorded.
+#[test]
+fn libraries_in_namespaces_of_their_own_are_spoken_of() {
+    let workshop = Workshop::new("dlmopen");
+    let text = "#include <stdlib.h>\nunsigned la_version(unsigned version) { return version; }\n\
+                void both(void *(*outside)(int)) { void *volatile in = malloc(33); void *volatile out = outside(77); free(in), free(out); }\n";
+    let library = build_text_with(workshop.path(), "inner.so", text, &["-shared", "-fPIC"]);
+    let library = library.to_string_lossy();
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdlib.h>\nstatic void *outside(int bytes) {{ void *volatile block = malloc(bytes); return block; }}\n\
+         int main(int count, char **words) {{\n    (void)words;\n    if (count > 1) return 0;\n    void *inner = dlmopen(LM_ID_NEWLM, \"{library}\", RTLD_NOW);\n    if (!inner) return 9;\n\
+         \x20   void (*both)(void *(*)(int)) = (void (*)(void *(*)(int)))dlsym(inner, \"both\");\n\
+         \x20   for (int i = 0; i < 10; i++) both(outside);\n    return 0;\n}}\n"
+    );
+    let program = build_text(workshop.path(), "outer", &text);
+    let program = program.to_string_lossy();
+    let sentence = "it has libraries in a namespace of their own (dlmopen, LD_AUDIT)";
+    let session = Session::new(workshop.path(), &[&program]);
+    assert_eq!(session.bare().exit, Exit::Status(0));
+    let sentences = |session: &Session| {
+        let document = session.report(&[]);
+        let stat = session.stat().1;
+        [document, stat].map(|document| document["warnings"].to_string().matches(sentence).count())
+    };
+    session.record();
+    let sites = session.report(&[])["sites"].to_string();
+    assert!(sites.contains("\"function\":\"outside\""), "no stack goes through the namespace");
+    assert_eq!(sentences(&session), [1, 1]);
+    let audit = format!("LD_AUDIT={library}");
+    for (words, count) in [(&["env", &audit, &program, "1"][..], 1), (&[&program, "1"], 0)] {
+        let session = Session::new(workshop.path(), words);
+        session.record();
+        assert_eq!(sentences(&session), [count; 2]);
+    }
+}
+
 /// Landlock forbids to open the library, and `/proc` too, which `access` does not know of.
 #[test]
 fn behind_landlock_children_are_named_and_nothing_complains() {

@@ -36,6 +36,12 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
              missing (executables and libraries: {unanswered})"
         ));
     }
+    if header.namespaces.load(Ordering::Relaxed) > 0 {
+        warnings.push(format!(
+            "process {pid}: it has libraries in a namespace of their own (dlmopen, LD_AUDIT), with a C library of its own; what they \
+             allocated there is missing"
+        ));
+    }
     let missing = header.children_missing.load(Ordering::Relaxed);
     if missing > 0 {
         warnings.push(format!(

@@ -28,7 +28,7 @@ pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
 /// Bumped with every change of this file or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 23;
+pub const SHARED_VERSION: u32 = 24;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -320,6 +320,8 @@ pub struct Header {
     pub is_early: AtomicU32,
     /// Not 0 when the program has locked its memory (`mlockall`): what is resident then is not what is in use.
     pub is_locked: AtomicU32,
+    /// Not 0 when libraries were loaded into a namespace of their own (`dlmopen`, `LD_AUDIT`), which has its own `malloc`.
+    pub namespaces: AtomicU32,
     /// Private memory that belongs to no file and was resident when the process registered; 0 when it is not known.
     pub anonymous_bytes_at_start: AtomicU64,
     /// Private memory that belongs to no file and was resident when the process announced its exit; 0 when it was little, or

@@ -14,6 +14,7 @@
 //! threads would wait for it for ever.
 
 use crate::asking;
+use crate::loads;
 use crate::bounds::first;
 use crate::elf;
 use crate::modules;
@@ -291,6 +292,7 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
     header.is_locked.store(process::is_locked().into(), Ordering::Relaxed);
     header.objects_unanswered.store(asking::unanswered(), Ordering::Relaxed);
+    header.namespaces.store(loads::has_namespaces().into(), Ordering::Relaxed);
     let executable = modules::executable();
     if executable.len() <= EXECUTABLE_BYTES_MAX {
         header.executable_bytes = executable.len() as u32;

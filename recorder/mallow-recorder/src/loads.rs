@@ -72,6 +72,9 @@ pub fn changed(hooks: Hooks) {
     const IS_CONSISTENT: i32 = 0;
     // SAFETY: null, or the loader's own structure, which stays.
     let state = unsafe { RENDEZVOUS.load(Ordering::Relaxed).as_ref() }.map(Rendezvous::state);
+    if process::is_ready() && has_namespaces() {
+        process::header().namespaces.store(1, Ordering::Relaxed);
+    }
     // A `vfork` child has its parent's memory, and after a filter was set no request may be sent.
     if state != Some(IS_CONSISTENT)
         || process::has_ended()
@@ -81,6 +84,20 @@ pub fn changed(hooks: Hooks) {
         return;
     }
     look(hooks, When::Load);
+}
+
+/// Whether there are objects in other namespaces than the program's (`dlmopen`, `LD_AUDIT`), whose `malloc` is not ours. Loaders before
+/// glibc 2.35 do not say it.
+pub fn has_namespaces() -> bool {
+    const VERSION_WITH_NEXT: i32 = 2;
+    let rendezvous = RENDEZVOUS.load(Ordering::Relaxed);
+    // SAFETY: the loader's own structure, which stays. By its version it is followed by the address of another namespace's; the loader
+    // raises that with its first namespace.
+    !rendezvous.is_null()
+        && unsafe {
+            (&raw const (*rendezvous).version).read_volatile() >= VERSION_WITH_NEXT
+                && rendezvous.add(1).cast::<usize>().read_volatile() != 0
+        }
 }
 
 /// When objects are scanned.
@@ -187,6 +204,7 @@ struct Rendezvous {
     told: usize,
     /// Whether a change is in progress.
     state: i32,
+    loader: usize,
 }
 
 impl Rendezvous {

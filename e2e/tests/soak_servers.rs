@@ -132,6 +132,25 @@ fn a_server_that_keeps_rights_while_its_user_changes_goes_on() {
     assert!(["INCONCLUSIVE", "CLEAN", "PLATEAU"].contains(&verdict), "{finished}");
 }
 
+/// The kernel refuses these namespaces to a process of several threads, and one is mallow's.
+#[test]
+fn a_server_that_wants_namespaces_of_its_own_has_them() {
+    let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
+    let pid = std::process::id().to_string();
+    let ours = ["nsenter", "--target", &pid, "--mount"];
+    let new = ["unshare", "--user", "--map-root-user"];
+    for wrapper in [&new[..], &ours].into_iter().take(if is_root { 2 } else { 1 }) {
+        let port = free_port();
+        let at = port.to_string();
+        let server =
+            ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/usr/share/doc/bash", &at];
+        let words = [wrapper, &server].concat();
+        let finished = soak(port, &["--max-time", "2s", "--ready-timeout", "20s"], &words);
+        let verdict = finished.stdout.split([' ', ':']).next().unwrap_or_default();
+        assert!(["INCONCLUSIVE", "CLEAN", "PLATEAU"].contains(&verdict), "{finished}");
+    }
+}
+
 #[test]
 fn a_server_that_answers_500_proves_nothing() {
     let mode = mode("errors");

@@ -10,10 +10,12 @@ use crate::wanted::{Named, WantedFunctions};
 use mallow_wire::patches::{Arguments, Call, NAME_BYTES, NO_ARGUMENT, NamedFunction};
 
 /// Functions in front of which the recorder has its own.
-const INTERPOSED: [&str; 10] = [
+const INTERPOSED: [&str; 12] = [
     "_exit",
     "_Exit",
     "prctl",
+    "unshare",
+    "setns",
     "syscall",
     "execve",
     "fexecve",

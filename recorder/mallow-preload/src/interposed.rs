@@ -10,10 +10,12 @@ use mallow_wire::patches::NAME_BYTES;
 
 /// Ours of a name; 0 when there is none.
 pub(crate) fn by_name(name: &[u8; NAME_BYTES]) -> usize {
-    let own: [(&[u8], *const ()); 10] = [
+    let own: [(&[u8], *const ()); 12] = [
         (b"_exit", exits::exit_at_once as *const ()),
         (b"_Exit", exits::exit_at_once as *const ()),
         (b"prctl", sandbox::prctl as *const ()),
+        (b"unshare", sandbox::unshare as *const ()),
+        (b"setns", sandbox::setns as *const ()),
         (b"syscall", sandbox::syscall as *const ()),
         (b"execve", starts::execve as *const ()),
         (b"fexecve", starts::fexecve as *const ()),

@@ -3,18 +3,24 @@
 //! A seccomp filter kills who makes a call that it does not list, and ours are not on anybody's list: shared memory is made, the
 //! collector spoken to, `/proc` read. All of that is done before the restriction closes, for the thread that closes it. Strict mode
 //! allows four calls, and forbids the time stamp instruction with them, as does `PR_SET_TSC`: such a thread is not recorded any
-//! further. Who goes on with rights that other threads do not have is left by the thread of ours. Programs come here through `prctl` or, as the C library has no function for it, through `syscall`.
+//! further. Who goes on with rights that other threads do not have is left by the thread of ours, and
+//! so is who wants namespaces that only a process of one thread may have. Programs come here through functions of the C library, or through `syscall` where that has
+//! none.
 
 use crate::{helper_thread, locking, starts};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
-use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_syscall};
+use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_setns, of_syscall, of_unshare};
 use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
 static SYSCALL: Real = Real::named(c"syscall");
+static UNSHARE: Real = Real::named(c"unshare");
+static SETNS: Real = Real::named(c"setns");
 
 export_before!(prctl => before_prctl);
+export_before!(unshare => before_unshare);
+export_before!(setns => before_setns);
 export_before!(syscall => before_syscall);
 
 unsafe extern "C" fn before_prctl(
@@ -28,6 +34,18 @@ unsafe extern "C" fn before_prctl(
     // SAFETY: the registers of the call.
     unsafe { prepare(of_prctl(option, value, pointer), Caller { sp, bp }) };
     PRCTL.address()
+}
+
+unsafe extern "C" fn before_unshare(flags: u64) -> usize {
+    // SAFETY: nothing is recorded on the way.
+    unsafe { prepare(of_unshare(flags), Caller { sp: 0, bp: 0 }) };
+    UNSHARE.address()
+}
+
+unsafe extern "C" fn before_setns(_file: u64, kinds: u64) -> usize {
+    // SAFETY: as above.
+    unsafe { prepare(of_setns(kinds), Caller { sp: 0, bp: 0 }) };
+    SETNS.address()
 }
 
 unsafe extern "C" fn before_syscall(
@@ -55,7 +73,7 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
             _ if process::is_borrowed() => {}
             Restriction::Filtered => thread::before_filter(caller),
             Restriction::Closed => thread::before_closing(caller),
-            Restriction::Rights => helper_thread::end(),
+            Restriction::Rights | Restriction::Alone => helper_thread::end(),
         }
     }
 }

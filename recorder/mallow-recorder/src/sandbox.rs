@@ -1,6 +1,8 @@
-//! Which calls lock a thread in, or part its rights from those of other threads.
+//! Which calls lock a thread in, part its rights from those of other threads, or want it to be the only one.
 
 const SYS_PRCTL: u64 = 157;
+const SYS_UNSHARE: u64 = 272;
+const SYS_SETNS: u64 = 308;
 const SYS_SECCOMP: u64 = 317;
 const PR_SET_KEEPCAPS: u64 = 8;
 const PR_SET_SECUREBITS: u64 = 28;
@@ -24,6 +26,8 @@ pub enum Restriction {
     /// It changes what becomes of this thread's rights when the user changes. The C library changes the user of all threads, and ends the process when that
     /// goes well in one and not in another.
     Rights,
+    /// Nothing, but the kernel refuses it to a process of several threads.
+    Alone,
 }
 
 /// Returns the effect of `prctl` with these arguments. A filter at a null address is not set: libraries probe in this
@@ -34,6 +38,29 @@ pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Restriction {
         (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Restriction::Filtered,
         (PR_SET_KEEPCAPS, 1..) | (PR_SET_SECUREBITS, _) => Restriction::Rights,
         _ => Restriction::Open,
+    }
+}
+
+const CLONE_NEWTIME: u64 = 0x80;
+const CLONE_VM: u64 = 0x100;
+const CLONE_SIGHAND: u64 = 0x800;
+const CLONE_THREAD: u64 = 0x1_0000;
+const CLONE_NEWNS: u64 = 0x2_0000;
+const CLONE_NEWUSER: u64 = 0x1000_0000;
+
+/// Returns the effect of `unshare` with these flags.
+pub fn of_unshare(flags: u64) -> Restriction {
+    match flags & (CLONE_NEWUSER | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM) {
+        0 => Restriction::Open,
+        _ => Restriction::Alone,
+    }
+}
+
+/// Returns the effect of `setns` for these kinds of namespaces; 0 stands for any.
+pub fn of_setns(kinds: u64) -> Restriction {
+    match kinds & (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWTIME) {
+        0 if kinds != 0 => Restriction::Open,
+        _ => Restriction::Alone,
     }
 }
 
@@ -49,6 +76,8 @@ pub fn is_exit(number: u64, is_main_thread: impl FnOnce() -> bool) -> bool {
 pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Restriction {
     match (number, first) {
         (SYS_PRCTL, _) => of_prctl(first, second, third),
+        (SYS_UNSHARE, _) => of_unshare(first),
+        (SYS_SETNS, _) => of_setns(second),
         // With flags the kernel refuses it.
         (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) if second == 0 && third == 0 => Restriction::Closed,
         (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Restriction::Filtered,
@@ -89,6 +118,14 @@ mod tests {
             [Restriction::Rights; 3]
         );
         assert_eq!(of_prctl(8, 0, 0), Restriction::Open);
+    }
+
+    #[test]
+    fn calls_for_which_a_process_has_to_have_one_thread_are_recognised() {
+        use Restriction::{Alone, Open};
+        assert_eq!([of_unshare(CLONE_NEWUSER | CLONE_NEWNS), of_unshare(CLONE_NEWNS)], [Alone, Open]);
+        assert_eq!([of_setns(0), of_setns(CLONE_NEWNS), of_setns(0x4000_0000)], [Alone, Alone, Open]);
+        assert_eq!([of_syscall(272, CLONE_NEWUSER, 0, 0), of_syscall(308, 3, 0, 0)], [Alone, Alone]);
     }
 
     /// As libseccomp does before it sets one.

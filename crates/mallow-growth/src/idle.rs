@@ -52,7 +52,9 @@ pub(crate) fn idle(evidence: &Evidence, is_elsewhere: bool, rules: &Rules) -> Op
     let (rise, largest) =
         steps.fold((0.0, 0.0), |(rise, largest), step| (rise + step, f64::max(largest, step)));
     let rise_min = if has_heap { HEAP_RISE_MIN } else { RESIDENT_RISE_MIN };
+    // A rise that comes to a halt is a server that has just begun, or has just rested.
     let grows = slope.slope * SECONDS_PER_HOUR > rules.idle_per_hour_min
+        && slope.low > 0.0
         && rise >= rise_min
         && rise > SIGMAS * noise_about(&points, slope.slope)
         && largest <= STEP_SHARE_MAX * rise;
@@ -99,6 +101,16 @@ mod tests {
             assert!(!found.grows, "{bytes:?}");
         }
         assert_eq!(idle(&evidence(&[1, 2, 3], true), false, &Rules::default()), None);
+    }
+
+    /// A busy machine's server is ready, and loads the last of its modules while it is watched.
+    #[test]
+    fn a_rise_that_halts_within_a_short_look_is_no_growth() {
+        let bytes = [2_000_000, 2_500_000, 3_000_000, 3_400_000, 3_400_000];
+        let found = idle(&evidence(&bytes, true), false, &Rules::default()).expect("five looks");
+        assert!(found.per_hour.1 <= 0.0 && !found.grows, "{found:?}");
+        let found = idle(&evidence(&bytes[..4], true), false, &Rules::default()).expect("four looks");
+        assert!(found.grows, "{found:?}");
     }
 
     #[test]

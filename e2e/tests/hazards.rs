@@ -28,6 +28,7 @@ hazard!(fork_without_exec);
 hazard!(forked_modules);
 hazard!(fresh_frames);
 hazard!(kill_self);
+hazard!(libc_names);
 hazard!(library_cycles);
 hazard!(longjmp_out);
 hazard!(malloc_in_signal);

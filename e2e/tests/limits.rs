@@ -110,7 +110,9 @@ fn a_small_stack_is_enough() {
         assert_eq!(document["complete"], true, "{document:#}");
     }
     let mut shell = run::command("bash");
-    shell.args(["-c", "ulimit -s 64; exec \"$0\" report record.out --metric allocations"]).arg(run::mallow_binary());
+    shell
+        .args(["-c", "ulimit -s 64; exec \"$0\" report record.out --metric allocations"])
+        .arg(run::mallow_binary());
     let named = run::finish(shell.current_dir(workshop.path())).well();
     assert!(named.stdout.contains("work (threads.c:4)"), "{named}");
 }

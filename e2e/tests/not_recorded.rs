@@ -236,7 +236,10 @@ fn behind_landlock_children_are_named_and_nothing_complains() {
     let command = program.to_string_lossy().into_owned();
     let counts: Vec<(&Value, &Value)> =
         processes.iter().map(|process| (&process["command"], &process["totals"]["allocations"])).collect();
-    assert_eq!(counts, [(&Value::from(&*command), &Value::from(10)), (&Value::from(&*command), &Value::from(1))]);
+    assert_eq!(
+        counts,
+        [(&Value::from(&*command), &Value::from(10)), (&Value::from(&*command), &Value::from(1))]
+    );
 }
 
 #[test]

@@ -142,8 +142,16 @@ fn a_server_that_wants_namespaces_of_its_own_has_them() {
     for wrapper in [&new[..], &ours].into_iter().take(if is_root { 2 } else { 1 }) {
         let port = free_port();
         let at = port.to_string();
-        let server =
-            ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory", "/usr/share/doc/bash", &at];
+        let server = [
+            "python3",
+            "-m",
+            "http.server",
+            "--bind",
+            "127.0.0.1",
+            "--directory",
+            "/usr/share/doc/bash",
+            &at,
+        ];
         let words = [wrapper, &server].concat();
         let finished = soak(port, &["--max-time", "2s", "--ready-timeout", "20s"], &words);
         let verdict = finished.stdout.split([' ', ':']).next().unwrap_or_default();

@@ -76,8 +76,7 @@ pub fn explained(cause: io::Error) -> io::Error {
 
 const NO_FORMAT: &str = "it is a script without a line of #!, before which its shell has to be named (sh FILE), or no program for this machine";
 
-const TOO_MANY: &str =
-    "this user may have no more processes and threads (ulimit -u, or a container's limit), of which mallow needs six itself";
+const TOO_MANY: &str = "this user may have no more processes and threads (ulimit -u, or a container's limit), of which mallow needs six itself";
 
 #[cfg(test)]
 mod tests {

@@ -98,7 +98,7 @@ reals! {
 
 /// Calls a real function of one argument; null when there is none.
 #[inline(always)]
-unsafe fn call_one(real: &'static Real, a: usize) -> *mut u8 {
+pub(crate) unsafe fn call_one(real: &'static Real, a: usize) -> *mut u8 {
     match real.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: the symbol has this type by the C standard, POSIX or the GNU manual.
@@ -108,7 +108,7 @@ unsafe fn call_one(real: &'static Real, a: usize) -> *mut u8 {
 
 /// Calls a real function of two arguments; null when there is none.
 #[inline(always)]
-unsafe fn call_two(real: &'static Real, a: usize, b: usize) -> *mut u8 {
+pub(crate) unsafe fn call_two(real: &'static Real, a: usize, b: usize) -> *mut u8 {
     match real.inner() {
         0 => core::ptr::null_mut(),
         // SAFETY: as in `call_one`.

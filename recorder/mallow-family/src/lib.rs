@@ -10,4 +10,6 @@
 #[cfg(not(feature = "wrapped"))]
 pub mod cxx;
 pub mod family;
+#[cfg(not(any(feature = "wrapped", feature = "gated")))]
+pub mod libc_names;
 mod stub;

@@ -14,9 +14,9 @@
 //! threads would wait for it for ever.
 
 use crate::asking;
-use crate::loads;
 use crate::bounds::first;
 use crate::elf;
+use crate::loads;
 use crate::modules;
 use crate::patches;
 use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};

@@ -1,6 +1,6 @@
 //! Situations that are difficult for a recorder: small stacks, deep ones, unusual outputs and folders, allocators of the program's own.
 
-use e2e::program::{Program, build_text};
+use e2e::program::{Program, build_text, build_text_with};
 use e2e::run::{self, Exit, Finished};
 use e2e::session::metric;
 use e2e::{Session, Workshop};
@@ -162,6 +162,28 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     let (counted, stat) = session.stat();
     assert!(counted.well().stderr.contains(told));
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
+}
+
+/// The runtime has functions of libc's of its own, which cannot be called before it has begun: some of them are wanted as the program starts.
+#[test]
+fn a_program_with_the_runtime_of_a_sanitizer_in_it_ends_as_without_mallow() {
+    let workshop = Workshop::new("sanitized");
+    let text = "#include <pthread.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include <sys/wait.h>\n#include <unistd.h>\n\
+        static void *work(void *unused) { for (int i = 0; i < 1000; i++) { void *volatile block = malloc(100); free(block); } return unused; }\n\
+        int main(void) {\n    pthread_t thread;\n    pthread_create(&thread, NULL, work, NULL);\n    pthread_join(thread, NULL);\n\
+        \x20   if (fork() == 0) { work(NULL); execl(\"/bin/echo\", \"echo\", \"child\", (char *)NULL); }\n    wait(NULL);\n    puts(\"done\");\n    return 3;\n}\n";
+    for flags in [["-fsanitize=thread", "-static-libtsan"], ["-fsanitize=address", "-static-libasan"]] {
+        let program = build_text_with(workshop.path(), "sanitized", text, &flags);
+        let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+        let bare = session.bare();
+        assert_eq!((bare.exit, bare.stdout.as_str()), (Exit::Status(3), "child\ndone\n"), "{bare}");
+        let told = "its executable is linked with a sanitizer's allocator, which watches every block itself";
+        for observed in [session.record(), session.stat().0] {
+            assert_eq!((observed.exit, &observed.stdout), (bare.exit, &bare.stdout), "{observed}");
+            assert!(observed.stderr.contains(told), "{observed}");
+        }
+        assert_eq!(session.report(&[])["complete"], false);
+    }
 }
 
 /// One process after another: mallow keeps only the metrics of those that have exited.

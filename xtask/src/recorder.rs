@@ -35,12 +35,13 @@ const LIBRARIES: [Library; 2] = [
 ];
 
 /// What it may ask of the program: what every libc has, and weak names that need not be there.
-const ASKED_FOR: [&str; 13] = [
+const ASKED_FOR: [&str; 14] = [
     "_ITM_deregisterTMCloneTable",
     "_ITM_registerTMCloneTable",
     "__cxa_finalize",
     "__gmon_start__",
     "_dl_find_object",
+    "_r_debug",
     "bcmp",
     "dl_iterate_phdr",
     "environ",

@@ -47,11 +47,23 @@ const TAKING: [&str; 5] = ["free", "dealloc", "sdallocx", "dallocx", "delete"];
 pub(crate) struct FamiliesMet {
     met: Cell<[(bool, bool); FAMILIES.len()]>,
     inner: Cell<Option<Family>>,
+    has_sanitizer: Cell<bool>,
+}
+
+/// What the allocator of a sanitizer is called.
+pub const SANITIZERS: &str = "a sanitizer's allocator";
+
+/// Whether a function is the beginning of a sanitizer's runtime: `__asan_init`, `__tsan_init`.
+pub(crate) fn begins_sanitizer(name: &[u8]) -> bool {
+    name.starts_with(b"__") && name.ends_with(b"san_init")
 }
 
 impl FamiliesMet {
     /// Notes the name of a function that a file defines, of those that [`crate::names::may_be_wanted`].
     pub(crate) fn note(&self, name: &[u8]) {
+        if begins_sanitizer(name) {
+            self.has_sanitizer.set(true);
+        }
         if self.inner.get().is_none() {
             self.inner.set(inner_of(name));
         }
@@ -82,6 +94,9 @@ impl FamiliesMet {
 
     /// Returns what the allocator is called; `malloc` for one that goes by that name.
     pub(crate) fn allocator(&self) -> Option<&'static str> {
+        if self.has_sanitizer.get() {
+            return Some(SANITIZERS);
+        }
         let whole = self.met.get().iter().position(|(gives, takes)| *gives && *takes);
         whole.map(|at| FAMILIES[at].1).or(self.inner.get().map(Family::name))
     }
@@ -106,6 +121,7 @@ mod tests {
             (&["_rjem_malloc", "_rjem_sdallocx"], "jemalloc"),
             (&["custom_mallocx", "custom_sdallocx"], "jemalloc"),
             (&["tc_malloc", "tc_free"], "tcmalloc"),
+            (&["malloc", "free", "__tsan_init"], SANITIZERS),
             (&["rpaligned_alloc", "rpfree"], "rpmalloc"),
             (&["sn_rust_alloc_zeroed", "sn_rust_dealloc"], "snmalloc"),
             (&["scalable_malloc", "scalable_free"], "TBB's allocator"),

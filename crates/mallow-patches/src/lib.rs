@@ -19,5 +19,6 @@ mod plan;
 mod static_program;
 mod wanted;
 
+pub use families::SANITIZERS;
 pub use image::{Examined, Image, Unseen};
 pub use plan::plan_of;

@@ -1,5 +1,6 @@
 //! The functions of a file that are to be seen: those of its allocator, and in a static executable those in front of which the recorder's own stand.
 
+use crate::families::begins_sanitizer;
 use crate::names::{self, Family, Meaning};
 use mallow_symbols::DefinedFunction;
 use mallow_wire::patches::Call;
@@ -33,7 +34,7 @@ impl WantedFunctions {
     /// None when it has no allocator.
     pub(crate) fn of(all: &[Named<'_>], is_seen: impl Fn(&str) -> bool) -> Option<WantedFunctions> {
         // A sanitizer's allocator is watched by its own tools.
-        if all.iter().any(|(name, _)| name.starts_with("__") && name.ends_with("san_init")) {
+        if all.iter().any(|(name, _)| begins_sanitizer(name.as_bytes())) {
             return None;
         }
         let prefixes: Vec<&str> = all.iter().filter_map(|(name, _)| names::jemalloc_prefix(name)).collect();

@@ -9,6 +9,7 @@ use mallow_recorder::{process, resident, rules, script, sys};
 
 global_asm!(".weak on_exit");
 
+static ON_EXIT: Real = Real::named(c"on_exit");
 static DLCLOSE: Real = Real::named(c"dlclose");
 static EXIT_NOW: Real = Real::named(c"_exit");
 
@@ -19,10 +20,13 @@ pub(crate) fn watch() {
         resident::note();
         process::will_exit(status);
     }
-    let on_exit: usize;
+    // That of a library: an executable's own, which a sanitizer's runtime brings, cannot be called yet. A static executable has no other.
+    let mut on_exit = ON_EXIT.address();
     // SAFETY: reads the global offset table; the entry is 0 when libc has no `on_exit` (musl).
     unsafe {
-        asm!("mov {}, qword ptr [rip + on_exit@GOTPCREL]", out(reg) on_exit, options(nostack, preserves_flags, pure, readonly));
+        if on_exit == 0 {
+            asm!("mov {}, qword ptr [rip + on_exit@GOTPCREL]", out(reg) on_exit, options(nostack, preserves_flags, pure, readonly));
+        }
         if on_exit != 0 {
             type OnExit = unsafe extern "C" fn(extern "C" fn(c_int, *mut c_void), *mut c_void) -> c_int;
             transmute::<usize, OnExit>(on_exit)(exiting, core::ptr::null_mut());

@@ -4,7 +4,9 @@
 //! fails and leaves an error for the host's next `dlerror`. A search of the loaded objects does none of that.
 
 use crate::process;
+use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 /// `struct dl_phdr_info`.
 #[repr(C)]
@@ -52,11 +54,65 @@ const PT_NOTE: u32 = 4;
 const PT_TLS: u32 = 7;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
 
+type Iterate = unsafe extern "C" fn(
+    visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int,
+    data: *mut c_void,
+) -> c_int;
+
 unsafe extern "C" {
     fn dl_iterate_phdr(
         visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int,
         data: *mut c_void,
     ) -> c_int;
+}
+
+global_asm!(".weak _r_debug");
+
+/// The public head of `struct link_map`.
+#[repr(C)]
+struct LinkMap {
+    bias: usize,
+    name: *const c_char,
+    dynamic: *const [u64; 2],
+    next: *const LinkMap,
+}
+
+/// `dl_iterate_phdr` of a library. An executable with the runtime of a sanitizer in it has one of its own, which cannot be called before the
+/// runtime has begun, and we are there earlier.
+fn iterate() -> Iterate {
+    static ITERATE: AtomicUsize = AtomicUsize::new(0);
+    let known = match ITERATE.load(Ordering::Relaxed) {
+        0 => find_iterate().inspect(|found| ITERATE.store(*found, Ordering::Relaxed)),
+        known => Some(known),
+    };
+    // SAFETY: the symbol has this type in every libc that has it.
+    known.map_or(dl_iterate_phdr as Iterate, |address| unsafe {
+        core::mem::transmute::<usize, Iterate>(address)
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn find_iterate() -> Option<usize> {
+    let rendezvous: *const [usize; 2];
+    // SAFETY: reads the global offset table; the entry is 0 when nobody defines the symbol.
+    unsafe {
+        asm!("mov {}, qword ptr [rip + _r_debug@GOTPCREL]", out(reg) rendezvous, options(nostack, preserves_flags, pure, readonly));
+    }
+    // SAFETY: null, or the loader's `struct r_debug`: a version, and the first object, which is the executable.
+    let mut map = unsafe { (*rendezvous.as_ref()?)[1] as *const LinkMap };
+    loop {
+        // SAFETY: the loader's list, whose objects stay while the process begins. Null ends it.
+        let object = unsafe {
+            map = map.as_ref()?.next;
+            map.as_ref()?
+        };
+        let found = Tables::read(object.bias, object.dynamic)
+            .and_then(|tables| tables.find(b"dl_iterate_phdr").map(|symbol| symbol.value as usize));
+        if let Some(value) = found {
+            return Some(object.bias.wrapping_add(value));
+        }
+    }
 }
 
 /// Calls `visit` for each loaded object in load order until it returns true. Takes the loader's lock, which the
@@ -74,7 +130,7 @@ pub fn each_object<F: FnMut(&LoadedObject) -> bool>(mut visit: F) {
         unsafe { (*data.cast::<F>())(&*object) as c_int }
     }
     // SAFETY: the closure outlives the call.
-    unsafe { dl_iterate_phdr(trampoline::<F>, core::ptr::from_mut(&mut visit).cast()) };
+    unsafe { iterate()(trampoline::<F>, core::ptr::from_mut(&mut visit).cast()) };
 }
 
 /// Returns the address of the first definition of `name` in an object that was loaded after the one that contains

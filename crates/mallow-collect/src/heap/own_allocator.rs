@@ -1,7 +1,7 @@
 //! An allocator in the executable that is not seen, or not whole: why, and what helps.
 
 use super::Linked;
-use mallow_patches::Unseen;
+use mallow_patches::{SANITIZERS, Unseen};
 use mallow_wire::patches::{PATCHES_DIFFER, PATCHES_MADE, PATCHES_NO_ROOM, PATCHES_REFUSED, PATCHES_THREADS};
 use mallow_wire::shared::Header;
 
@@ -31,12 +31,15 @@ pub enum NotSeen {
     Refused,
     /// Other threads might have been inside.
     Threads,
+    /// It is a sanitizer's.
+    Sanitizer,
 }
 
 impl OwnAllocator {
     /// The allocator of that name, unless all of its functions lead to the recorder.
     pub(crate) fn unless_seen(name: &str, header: &Header, linked: &Linked) -> Option<OwnAllocator> {
         let why = match header.patches_state {
+            _ if name == SANITIZERS => NotSeen::Sanitizer,
             PATCHES_MADE if header.patches_unseen == 0 => return None,
             PATCHES_DIFFER => NotSeen::Differs,
             PATCHES_NO_ROOM => NotSeen::NoRoom,
@@ -79,6 +82,10 @@ impl NotSeen {
             NotSeen::Refused => (
                 "which the system does not let be changed (a sandbox, a policy against changing code, or no /proc)".to_owned(),
                 SHARED,
+            ),
+            NotSeen::Sanitizer => (
+                "which watches every block itself".to_owned(),
+                "record a build without -fsanitize",
             ),
             NotSeen::Threads => (
                 "which other threads may have been using before it could be watched".to_owned(),

@@ -164,6 +164,32 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
 }
 
+/// As programs that bring a C library of their own are started. The process's executable is the loader then.
+#[test]
+fn a_program_that_its_loader_is_told_to_run_is_recorded_as_if_it_were_started_itself() {
+    let workshop = Workshop::new("loader");
+    let text = "#include <stdlib.h>\nint main(void) { for (int i = 0; i < 10; i++) { void *volatile block = malloc(100); (void)block; } return 3; }\n";
+    let program = build_text(workshop.path(), "app", text);
+    let program = program.to_string_lossy();
+    let headers = run::finish(run::command("readelf").args(["-lW", &program])).well().stdout;
+    let loader = headers.split("interpreter: ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let by_shell = format!("{loader} {program}; exit $?");
+    for words in [&[loader, &program][..], &["/bin/sh", "-c", &by_shell]] {
+        let session = Session::new(workshop.path(), words);
+        let recorded = session.record().ended(Exit::Status(3));
+        assert!(!recorded.stderr.contains("app") || !recorded.stderr.contains("not recorded"), "{recorded}");
+        let report = session.report(&[]);
+        let sites = report["sites"].as_array().unwrap();
+        let of_main = sites.iter().find(|site| site["frames"][0]["function"] == "main").unwrap();
+        assert_eq!(metric(of_main, "allocations"), 10, "{of_main:#}");
+        assert!(of_main["frames"][0]["file"].as_str().unwrap().ends_with("app.c"), "{of_main:#}");
+        let stat = session.stat().1;
+        for warnings in [&report["warnings"], &stat["warnings"]] {
+            assert!(!warnings.to_string().contains("ld-linux"), "{warnings:#}");
+        }
+    }
+}
+
 /// The runtime has functions of libc's of its own, which cannot be called before it has begun: some of them are wanted as the program starts.
 #[test]
 fn a_program_with_the_runtime_of_a_sanitizer_in_it_ends_as_without_mallow() {

@@ -57,6 +57,8 @@ pub fn obstacle(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Obst
     needs_sanitizer(file, &headers).unwrap_or(false).then_some(Obstacle::Sanitizer)
 }
 
+const PT_DYNAMIC: u32 = 2;
+
 /// A program header: its kind, and where its bytes lie in the file and in memory.
 struct Segment {
     kind: u32,
@@ -89,9 +91,20 @@ impl Headers {
         (0..self.count).find_map(|index| self.at(file, index).filter(&is_it))
     }
 
+    /// No loader is named, and it is none itself: of the libraries without one only loaders are programs. glibc's has a library's name, and musl's is
+    /// linked as a library, not as a program.
     fn are_static(&self, file: File<'_>) -> bool {
         const PT_INTERP: u32 = 3;
-        self.find(file, |segment| segment.kind == PT_INTERP).is_none()
+        const DT_SONAME: u64 = 14;
+        const DT_FLAGS_1: u64 = 0x6fff_fffb;
+        const DF_1_PIE: u64 = 0x0800_0000;
+        let is_library = |file: File<'_>| {
+            let dynamic = self.find(file, |segment| segment.kind == PT_DYNAMIC)?;
+            Some(each_tag(file, &dynamic, |_, tag, value| {
+                tag == DT_SONAME || tag == DT_FLAGS_1 && value & DF_1_PIE == 0
+            }))
+        };
+        self.find(file, |segment| segment.kind == PT_INTERP).is_none() && !is_library(file).unwrap_or(false)
     }
 }
 
@@ -149,7 +162,6 @@ pub fn core_in(mut read_at: impl FnMut(u64, &mut [u8]) -> usize) -> Option<Core>
 /// Returns whether one of the libraries that the program names as needed is a sanitizer's runtime.
 fn needs_sanitizer(file: File<'_>, headers: &Headers) -> Option<bool> {
     const PT_LOAD: u32 = 1;
-    const PT_DYNAMIC: u32 = 2;
     const DT_STRTAB: u64 = 5;
     let dynamic = headers.find(file, |segment| segment.kind == PT_DYNAMIC)?;
     let mut strings = None;
@@ -282,6 +294,13 @@ mod tests {
         assert_eq!(core(&cut), None);
         assert_eq!(core(&program(&[1, 4])), None);
         assert_eq!(core(b"#!/bin/sh\n"), None);
+    }
+
+    #[test]
+    fn a_loader_is_a_program_and_not_static() {
+        let loader = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"];
+        let whole: Vec<_> = loader.iter().filter_map(|path| std::fs::read(path).ok()).collect();
+        assert!(!whole.is_empty() && whole.iter().all(|loader| of(loader).is_none()));
     }
 
     #[test]

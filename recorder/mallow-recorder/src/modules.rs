@@ -1,6 +1,6 @@
 //! The module log: which file was mapped where, written when its code is first seen on a stack.
 
-use crate::bounds::{at, first};
+use crate::bounds::{at, at_mut, first};
 use crate::elf;
 use crate::log_room;
 use crate::objects::Object;
@@ -47,7 +47,8 @@ struct Executable {
     bytes: AtomicUsize,
 }
 
-// SAFETY: only the kernel writes the path, and whenever it does it writes the same bytes; the length is stored behind them.
+// SAFETY: the path is written as the process begins, when no other thread reads it, or later by the kernel, always the same bytes; the length is stored
+// behind them.
 unsafe impl Sync for Executable {}
 
 static EXECUTABLE: Executable =
@@ -60,11 +61,76 @@ impl Executable {
         if bytes == 0 && !process::is_filtered() {
             // SAFETY: the room is that long.
             bytes = unsafe { sys::readlink(c"/proc/self/exe", at, PATH_BYTES_MAX) }.max(0) as usize;
+            // SAFETY: as below.
+            let path = unsafe { core::slice::from_raw_parts_mut(at, PATH_BYTES_MAX) };
+            if is_loader(first(path, bytes)) {
+                bytes = mapped_executable(path).unwrap_or(bytes);
+            }
             self.bytes.store(bytes, Ordering::Release);
         }
         // SAFETY: the kernel wrote so many.
         unsafe { core::slice::from_raw_parts(at, bytes.min(PATH_BYTES_MAX)) }
     }
+}
+
+/// Whether a program's name is that of a loader, which was told what to run.
+fn is_loader(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    [&b"ld-"[..], b"ld.", b"libc."].iter().any(|start| name.starts_with(start))
+}
+
+/// Writes the path of the first object according to `/proc/self/maps`; returns its length.
+#[cold]
+#[inline(never)]
+fn mapped_executable(into: &mut [u8]) -> Option<usize> {
+    let mut address = 0;
+    elf::each_object(|object| {
+        address = object.dynamic();
+        true
+    });
+    let file = sys::open_read(c"/proc/self/maps");
+    if file < 0 {
+        return None;
+    }
+    let bytes =
+        sys::Scratch::map().and_then(|mut page| path_around(file as i32, address, page.bytes(), into));
+    sys::close(file as i32);
+    bytes
+}
+
+/// Reads the lines of a map into `text`, as many as it holds, until one surrounds the address.
+fn path_around(
+    file: i32,
+    address: usize,
+    text: &mut [u8; sys::Scratch::BYTES],
+    into: &mut [u8],
+) -> Option<usize> {
+    let mut held = 0;
+    loop {
+        let room = text.get_mut(held..).filter(|room| !room.is_empty())?;
+        let read = usize::try_from(sys::read(file, room)).ok().filter(|read| *read > 0)?;
+        held += read;
+        let whole = first(text, held).iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut lines = first(text, whole).split(|byte| *byte == b'\n');
+        if let Some(path) = lines.find_map(|line| path_if_around(line, address)) {
+            into.iter_mut().zip(path).for_each(|(place, byte)| *place = *byte);
+            return Some(path.len().min(into.len()));
+        }
+        for index in whole..held {
+            *at_mut(text, index - whole) = *at(text, index);
+        }
+        held -= whole;
+    }
+}
+
+/// The path at the end of a line whose addresses surround one.
+fn path_if_around(line: &[u8], address: usize) -> Option<&[u8]> {
+    let digit = |value: usize, byte: &u8| Some(value << 4 | char::from(*byte).to_digit(16)? as usize);
+    let hex = |digits: &[u8]| digits.iter().try_fold(0, digit);
+    let mut bounds = line.split(|byte| *byte == b' ').next()?.split(|byte| *byte == b'-').map(hex);
+    let (start, end) = (bounds.next()??, bounds.next()??);
+    let path = line.get(line.iter().position(|byte| *byte == b'/')?..)?;
+    (start..end).contains(&address).then_some(path)
 }
 
 /// The path of the executable, if it is known.
@@ -224,6 +290,36 @@ mod tests {
         records.iter().for_each(|(start, bytes)| words[start / 8] = *bytes);
         // SAFETY: a log of 512 bytes.
         unsafe { whole_bytes(words.as_mut_ptr().cast(), 120) }
+    }
+
+    #[test]
+    fn the_file_of_an_address_is_found_in_the_map() {
+        let own = std::env::current_exe().unwrap();
+        let mut text = [0; sys::Scratch::BYTES];
+        let mut path = [0; PATH_BYTES_MAX];
+        // This test's code, and the C library's, whose lines are on a later page of the map than its first.
+        let places = [(reach as *const (), own.to_str().unwrap()), (libc_function(), "libc")];
+        for (address, name) in places {
+            let file = sys::open_read(c"/proc/self/maps");
+            let bytes = path_around(file as i32, address as usize, &mut text, &mut path).unwrap();
+            sys::close(file as i32);
+            assert!(core::str::from_utf8(&path[..bytes]).unwrap().contains(name), "{name}");
+        }
+        let line = b"7f0000001000-7f0000002000 r-xp 00000000 fe:00 12     /a folder/app";
+        assert_eq!(path_if_around(line, 0x7f00_0000_1fff), Some(&b"/a folder/app"[..]));
+        assert_eq!(path_if_around(line, 0x7f00_0000_2000), None);
+        assert_eq!(path_if_around(b"7f00-7f10 rw-p 0 00:00 0 [heap]", 0x7f08), None);
+        assert_eq!(
+            [&b"/lib64/ld-linux-x86-64.so.2"[..], b"/bin/ld", b"/app"].map(is_loader),
+            [true, false, false]
+        );
+    }
+
+    fn libc_function() -> *const () {
+        unsafe extern "C" {
+            fn getpid() -> i32;
+        }
+        getpid as *const ()
     }
 
     #[test]

@@ -164,6 +164,37 @@ fn a_program_with_a_malloc_of_its_own_is_not_said_to_allocate_nothing() {
     assert!(stat["warnings"].to_string().contains(told), "{stat}");
 }
 
+/// Such a library finds libc's `malloc` before the one that was preloaded. Its own calls cannot be seen, so what is freed of them by the program is spoken of.
+#[test]
+fn a_library_that_is_bound_to_another_malloc_makes_a_recording_incomplete() {
+    let workshop = Workshop::new("deepbind");
+    let text = "#include <stdlib.h>\nvoid *give(void) { void *volatile block = malloc(100); return block; }\nvoid take(void *block) { free(block); }\n";
+    let library = build_text_with(workshop.path(), "bound.so", text, &["-shared", "-fPIC"]);
+    let text = format!(
+        "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdlib.h>\nint main(int count, char **words) {{\n\
+         \x20   void *bound = dlopen(\"{}\", RTLD_NOW | (words[count - 1][0] == 'd' ? RTLD_DEEPBIND : 0));\n    if (!bound) return 9;\n\
+         \x20   void *(*give)(void) = (void *(*)(void))dlsym(bound, \"give\");\n    void (*take)(void *) = (void (*)(void *))dlsym(bound, \"take\");\n\
+         \x20   for (int i = 0; i < 10; i++) free(give());\n    for (int i = 0; i < 10; i++) take(malloc(1000));\n    return 0;\n}}\n",
+        library.display()
+    );
+    let program = build_text(workshop.path(), "binds", &text);
+    let program = program.to_string_lossy();
+    let said = |word: &str| {
+        let session = Session::new(workshop.path(), &[&program, word]);
+        let _ = session.record().ended(Exit::Status(0));
+        [session.report(&[]), session.stat().1].map(|document| {
+            assert_eq!(document["complete"], document["warnings"] == Value::from([""; 0]), "{document:#}");
+            document["warnings"].to_string()
+        })
+    };
+    assert_eq!(said("plain"), ["[]", "[]"]);
+    let [recorded, counted] = said("deep");
+    let told = "it freed blocks whose allocation was not seen (10)";
+    assert!(recorded.contains(told) && recorded.contains("RTLD_DEEPBIND"), "{recorded}");
+    assert!(recorded.contains("and others were freed unseen (9)"), "{recorded}");
+    assert!(counted.contains(told), "{counted}");
+}
+
 /// As programs that bring a C library of their own are started. The process's executable is the loader then.
 #[test]
 fn a_program_that_its_loader_is_told_to_run_is_recorded_as_if_it_were_started_itself() {

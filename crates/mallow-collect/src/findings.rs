@@ -38,6 +38,15 @@ impl Findings {
         let (is_wanted, is_counted) = process.python_objects();
         self.python_objects.0 |= is_wanted;
         self.python_objects.1 |= is_counted;
+        let blind = self.add_heap(process);
+        // Who has another allocator calls its functions by any name.
+        if blind.is_none() {
+            process.unpaired().into_iter().for_each(|sentence| self.add_unseen(sentence));
+        }
+        blind
+    }
+
+    fn add_heap(&mut self, process: &TracedProcess) -> Option<String> {
         match process.heap_sentence() {
             Some((true, sentence)) => {
                 self.add_blind(sentence.clone());

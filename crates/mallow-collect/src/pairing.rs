@@ -44,6 +44,8 @@ pub(crate) struct Pairing {
     pending_frees: FxHashMap<u64, PendingFree>,
     /// Blocks that another one took the place of, and when.
     displaced: FxHashMap<u64, (BlockId, u64)>,
+    /// Such blocks whose free did not turn up.
+    freed_unseen: u64,
     /// What the program has mapped itself.
     mapped: MappedRanges,
     /// Per thread, the calls that may take mappings away and have begun, a handler's upon the one that it interrupted.
@@ -102,6 +104,7 @@ impl Pairing {
             reallocating: Vec::new(),
             pending_frees: FxHashMap::default(),
             displaced: FxHashMap::default(),
+            freed_unseen: 0,
             mapped: MappedRanges::default(),
             unmapping: Vec::new(),
         }
@@ -151,6 +154,17 @@ impl Pairing {
             self.scopes = None;
         }
         counted
+    }
+
+    /// Returns the frees of blocks whose allocation was not seen. No more events may come: those that still wait are among them.
+    pub(crate) fn frees_unmatched(&self) -> u64 {
+        let waiting = self.pending_frees.values().filter(|free| !free.by_realloc).count() as u64;
+        self.fold.frees_unmatched() + waiting
+    }
+
+    /// Returns the blocks whose free was not seen, as another one was allocated where they were. No more events may come.
+    pub(crate) fn freed_unseen(&self) -> u64 {
+        self.freed_unseen + self.displaced.len() as u64
     }
 
     /// The events that are not in the trace yet.
@@ -478,13 +492,18 @@ impl Pairing {
     fn overlap(&mut self, address: u64, old: BlockId) {
         let time_us = self.last_us;
         if let Some((older, _)) = self.displaced.insert(address, (old, time_us)) {
-            self.free_block(ThreadIndex(0), older, time_us);
+            self.was_freed_unseen(older, time_us);
         }
         if self.displaced.len() > WAITING_MAX {
             for (block, _) in no_longer_waiting(&mut self.displaced, |(_, since_us)| *since_us, time_us) {
-                self.free_block(ThreadIndex(0), block, time_us);
+                self.was_freed_unseen(block, time_us);
             }
         }
+    }
+
+    fn was_freed_unseen(&mut self, block: BlockId, time_us: u64) {
+        self.freed_unseen += 1;
+        self.free_block(ThreadIndex(0), block, time_us);
     }
 
     /// Returns the block that was set aside at an address. One that has waited too long was freed unseen, and the
@@ -496,7 +515,7 @@ impl Pairing {
         if now_us.saturating_sub(since_us) <= REORDER_WINDOW_US {
             return Some(block);
         }
-        self.free_block(ThreadIndex(0), block, now_us);
+        self.was_freed_unseen(block, now_us);
         None
     }
 

@@ -273,6 +273,11 @@ impl Counting {
             }
             None => None,
         };
+        if blind.is_none() {
+            let unmatched = frees_unmatched(&counted.mapping);
+            let unpaired = unseen::unpaired(&counted.mapping, counted.pid, unmatched, 0);
+            unpaired.into_iter().for_each(|sentence| self.findings.add_unseen(sentence));
+        }
         self.findings.add_libraries(blind, libraries);
         let process = &mut self.processes[counted.index];
         process.exit = exit;
@@ -281,6 +286,12 @@ impl Counting {
         self.peak_error_bytes += peak_error_bytes;
         process.events_lost = events_lost;
     }
+}
+
+/// Adds up the frees of blocks whose allocation was not counted.
+fn frees_unmatched(mapping: &Mapping) -> u64 {
+    let of_channel = |index| mapping.channel(index).counters.frees_unmatched.load(Ordering::Relaxed);
+    (0..mapping.channels_high()).map(of_channel).sum()
 }
 
 /// Adds up a process's channels. A channel's counters continue when its owner changes, so counts of ended threads are

@@ -1,6 +1,7 @@
 //! What a process did that its recorder could not see, as sentences.
 
 use crate::mapping::Mapping;
+use mallow_base::grouped;
 use mallow_profile::EventsLost;
 use mallow_wire::shared::GENERATION_COUNT;
 use std::sync::atomic::Ordering;
@@ -77,6 +78,36 @@ fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
         )
     });
     full.into_iter().chain(wrapped)
+}
+
+/// The sentence for frees and allocations that do not meet, where nothing explains it: what one function gives and the other takes goes by a
+/// `malloc` that is not ours. A forked child frees its parent's blocks, and where recording begins late there are blocks already.
+pub(crate) fn unpaired(
+    mapping: &Mapping,
+    pid: u32,
+    frees_unmatched: u64,
+    freed_unseen: u64,
+) -> Option<String> {
+    let (header, at_start) = (mapping.header(), mapping.at_start());
+    let is_explained = at_start.is_forked != 0
+        || at_start.is_early.load(Ordering::Relaxed) != 0
+        || header.namespaces.load(Ordering::Relaxed) != 0
+        || events_lost(mapping, false) != EventsLost::Exactly(0);
+    let found = match (frees_unmatched, freed_unseen) {
+        _ if is_explained => return None,
+        (0, 0) => return None,
+        (frees, 0) => format!("it freed blocks whose allocation was not seen ({})", grouped(frees)),
+        (0, blocks) => format!("blocks of it were freed unseen ({})", grouped(blocks)),
+        (frees, blocks) => format!(
+            "it freed blocks whose allocation was not seen ({}), and others were freed unseen ({})",
+            grouped(frees),
+            grouped(blocks)
+        ),
+    };
+    Some(format!(
+        "process {pid}: {found}: a library calls another malloc than the program, as one that was loaded with RTLD_DEEPBIND does, and what \
+         it allocates is missing"
+    ))
 }
 
 /// Returns the events of a process that were not recorded; `is_damaged` says that the collector found invalid data.

@@ -275,6 +275,11 @@ impl Aggregator {
         Totals { leaked_bytes: self.live_bytes, leaked_blocks: self.live_blocks, ..self.totals }
     }
 
+    /// Returns the frees of blocks whose allocation was not seen, up to now.
+    pub fn frees_unmatched(&self) -> u64 {
+        self.frees_unmatched
+    }
+
     /// Returns the requested bytes that are live now.
     pub fn live_bytes(&self) -> u64 {
         self.live_bytes

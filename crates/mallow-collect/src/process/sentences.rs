@@ -71,6 +71,13 @@ impl TracedProcess {
         })
     }
 
+    /// The sentence for its frees and allocations that do not meet; to be called when its rings are read to their ends.
+    pub(crate) fn unpaired(&self) -> Option<String> {
+        let (frees, blocks) = (self.pairing.frees_unmatched(), self.pairing.freed_unseen());
+        let is_own = self.own || self.damages > 0 || self.beyond().is_some();
+        if is_own { None } else { unseen::unpaired(&self.mapping, self.pid, frees, blocks) }
+    }
+
     /// Its events that were not recorded.
     pub(super) fn events_lost(&self) -> EventsLost {
         unseen::events_lost(&self.mapping, self.damages > 0 || self.beyond().is_some())

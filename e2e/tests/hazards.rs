@@ -7,6 +7,7 @@ hazard!(alloca_frames);
 hazard!(allocators);
 hazard!(allocators_cxx);
 hazard!(atexit_handlers);
+hazard!(by_handle);
 hazard!(close_blocks);
 hazard!(cross_thread_free);
 hazard!(cxx_exceptions);

@@ -38,6 +38,9 @@ pub mod elsewhere {
 
     static PVALLOC: Real = Real::named(c"pvalloc");
 
+    #[cfg(not(feature = "gated"))]
+    pub(crate) static HOOKS: [NamedHook; 1] = [(b"pvalloc", pvalloc, &PVALLOC)];
+
     unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
         // SAFETY: `free` frees whatever `free_sized` may be given.
         unsafe { work_free(block, sp, bp) };
@@ -61,6 +64,23 @@ pub mod elsewhere {
         }
     }
 }
+
+/// A function's name, its hook, and the real function.
+#[cfg(not(any(feature = "wrapped", feature = "gated")))]
+pub(crate) type NamedHook = (&'static [u8], unsafe extern "C" fn(), &'static Real);
+
+#[cfg(not(any(feature = "wrapped", feature = "gated")))]
+pub(crate) static HOOKS: [NamedHook; 9] = [
+    (b"malloc", malloc, &MALLOC),
+    (b"calloc", calloc, &CALLOC),
+    (b"realloc", realloc, &REALLOC),
+    (b"reallocarray", reallocarray, &REALLOCARRAY),
+    (b"free", free, &FREE),
+    (b"posix_memalign", posix_memalign, &POSIX_MEMALIGN),
+    (b"memalign", memalign, &MEMALIGN),
+    (b"aligned_alloc", aligned_alloc, &ALIGNED_ALLOC),
+    (b"valloc", valloc, &VALLOC),
+];
 
 type OneArgument = unsafe extern "C" fn(usize) -> *mut u8;
 type TwoArguments = unsafe extern "C" fn(usize, usize) -> *mut u8;

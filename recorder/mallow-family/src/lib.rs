@@ -13,3 +13,11 @@ pub mod family;
 #[cfg(not(any(feature = "wrapped", feature = "gated")))]
 pub mod libc_names;
 mod stub;
+
+/// The hook of a function of the C library by its name, and the function behind the hook.
+#[cfg(not(any(feature = "wrapped", feature = "gated")))]
+pub fn hook_of(name: &[u8]) -> Option<(usize, &'static mallow_recorder::real::Real)> {
+    let is_its = |hook: &&family::NamedHook| hook.0 == name;
+    let mut all = family::HOOKS.iter().chain(&family::elsewhere::HOOKS).chain(&libc_names::HOOKS);
+    all.find(is_its).map(|(_, hook, real)| (*hook as usize, *real))
+}

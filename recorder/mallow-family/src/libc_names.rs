@@ -1,7 +1,7 @@
 //! glibc's second names of the malloc family. Who puts a `malloc` of his own in front of libc's often goes on by them, and others mix them with the
 //! first ones: a block of `__libc_malloc` is freed by `free`.
 
-use crate::family::{call_one, call_two};
+use crate::family::{NamedHook, call_one, call_two};
 use crate::stub::hooked;
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{Kind, allocating, freeing_slowly, reallocating};
@@ -24,6 +24,16 @@ static FREE: Real = Real::named(c"__libc_free");
 static MEMALIGN: Real = Real::named(c"__libc_memalign");
 static VALLOC: Real = Real::named(c"__libc_valloc");
 static PVALLOC: Real = Real::named(c"__libc_pvalloc");
+
+pub(crate) static HOOKS: [NamedHook; 7] = [
+    (b"__libc_malloc", __libc_malloc, &MALLOC),
+    (b"__libc_calloc", __libc_calloc, &CALLOC),
+    (b"__libc_realloc", __libc_realloc, &REALLOC),
+    (b"__libc_free", __libc_free, &FREE),
+    (b"__libc_memalign", __libc_memalign, &MEMALIGN),
+    (b"__libc_valloc", __libc_valloc, &VALLOC),
+    (b"__libc_pvalloc", __libc_pvalloc, &PVALLOC),
+];
 
 unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
     // SAFETY: the exported function passed its caller's registers.

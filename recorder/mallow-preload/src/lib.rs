@@ -26,6 +26,7 @@ mod helper_thread;
 mod interposed;
 mod linked;
 pub mod locking;
+pub mod looked_up;
 pub mod mappings;
 pub mod marks;
 pub mod own_allocators;
@@ -59,6 +60,7 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     exits::watch();
     starts::find_real();
     own_limits::find_real();
+    looked_up::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::script::note_loaded();

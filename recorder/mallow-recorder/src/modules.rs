@@ -293,6 +293,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "reads /proc")]
     fn the_file_of_an_address_is_found_in_the_map() {
         let own = std::env::current_exe().unwrap();
         let mut text = [0; sys::Scratch::BYTES];
@@ -305,6 +306,10 @@ mod tests {
             sys::close(file as i32);
             assert!(core::str::from_utf8(&path[..bytes]).unwrap().contains(name), "{name}");
         }
+    }
+
+    #[test]
+    fn a_line_of_the_map_has_bounds_and_a_path() {
         let line = b"7f0000001000-7f0000002000 r-xp 00000000 fe:00 12     /a folder/app";
         assert_eq!(path_if_around(line, 0x7f00_0000_1fff), Some(&b"/a folder/app"[..]));
         assert_eq!(path_if_around(line, 0x7f00_0000_2000), None);

@@ -85,10 +85,10 @@ impl Place {
     }
 }
 
-/// A program that works on a processor, in one line, in itself and in a child.
+/// A program that works on a processor, in one line, in itself and in a child, each for longer than mallow needs to see whose files it has.
 const BUSY: &str = "#include <sys/wait.h>\n#include <unistd.h>\nstatic volatile long sum;\n\
                     static __attribute__((noinline)) void spin(long turns) {\n    for (; turns; turns--) sum += turns;\n}\n\
-                    static __attribute__((noinline)) void work(void) {\n    spin(150000000);\n    sum++;\n}\n\
+                    static __attribute__((noinline)) void work(void) {\n    spin(600000000);\n    sum++;\n}\n\
                     int main(void) {\n    work();\n    if (fork() == 0) {\n        work();\n        _exit(0);\n    }\n    wait(NULL);\n    return 0;\n}\n";
 
 impl Place {

@@ -81,7 +81,8 @@ fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
 }
 
 /// The sentence for frees and allocations that do not meet, where nothing explains it: what one function gives and the other takes goes by a
-/// `malloc` that is not ours. A forked child frees its parent's blocks, and where recording begins late there are blocks already.
+/// `malloc` that is not ours. A forked child frees its parent's blocks, and where recording begins late there are blocks already. Calls within a
+/// function of a linked allocator are part of its call: what a failed one leaves, an exception's object, is freed later.
 pub(crate) fn unpaired(
     mapping: &Mapping,
     pid: u32,
@@ -90,6 +91,7 @@ pub(crate) fn unpaired(
 ) -> Option<String> {
     let (header, at_start) = (mapping.header(), mapping.at_start());
     let is_explained = at_start.is_forked != 0
+        || at_start.patches_made > 0
         || at_start.is_early.load(Ordering::Relaxed) != 0
         || header.namespaces.load(Ordering::Relaxed) != 0
         || events_lost(mapping, false) != EventsLost::Exactly(0);

@@ -19,6 +19,7 @@ use mallow_recorder::session::{self, Strings};
 use mallow_recorder::sys;
 use mallow_wire::shared::PAGE_BYTES;
 
+pub mod deep_binding;
 pub mod descriptors;
 pub mod exec_lists;
 pub mod exits;
@@ -61,6 +62,7 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     starts::find_real();
     own_limits::find_real();
     looked_up::find_real();
+    deep_binding::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
     mallow_recorder::script::note_loaded();

@@ -4,7 +4,8 @@
 //! The answer is ours where libc's function is the next one behind ours. Where it is another one (a library in between has a `malloc` of its
 //! own, which goes on to libc's like this), calls of it are recorded on their way already.
 
-use core::ffi::{CStr, c_char, c_void};
+use crate::deep_binding::{self, or_nothing};
+use core::ffi::{CStr, c_char};
 use core::mem::transmute;
 use mallow_family::hook_of;
 use mallow_recorder::real::Real;
@@ -81,16 +82,9 @@ unsafe extern "C" fn look_up_version(handle: usize, name: *const c_char, version
     Answer { found: unsafe { found(handle, name, ask) }, real }
 }
 
-/// A function that finds nothing, where there is no real one: a program of an old glibc that is not linked with libdl.
-fn or_nothing(real: usize) -> usize {
-    extern "C" fn nothing() -> *mut c_void {
-        core::ptr::null_mut()
-    }
-    if real == 0 { nothing as *const () as usize } else { real }
-}
-
 /// Returns the hook of a function of the malloc family, if `ask` finds what is behind the hook.
 unsafe fn found(handle: usize, name: *const c_char, ask: impl FnOnce() -> usize) -> usize {
+    deep_binding::lead_to_hooks();
     const RTLD_DEFAULT: usize = 0;
     const RTLD_NEXT: usize = usize::MAX;
     if matches!(handle, RTLD_DEFAULT | RTLD_NEXT) || name.is_null() {

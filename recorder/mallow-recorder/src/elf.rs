@@ -53,6 +53,7 @@ const PT_DYNAMIC: u32 = 2;
 const PT_NOTE: u32 = 4;
 const PT_TLS: u32 = 7;
 const PT_GNU_EH_FRAME: u32 = 0x6474_e550;
+const PT_GNU_RELRO: u32 = 0x6474_e552;
 
 type Iterate = unsafe extern "C" fn(
     visit: extern "C" fn(*const LoadedObject, usize, *mut c_void) -> c_int,
@@ -262,6 +263,43 @@ impl LoadedObject {
         (!self.thread_local.is_null()).then_some((self.thread_local as usize, bytes))
     }
 
+    /// Returns the range that the loader made read-only when it had filled it, whole pages; empty without one.
+    pub fn read_only_after_start(&self) -> core::ops::Range<usize> {
+        let page_of = |address: usize| address & !(mallow_wire::shared::PAGE_BYTES - 1);
+        self.header(PT_GNU_RELRO).map_or(0..0, |header| {
+            let start = self.bias.wrapping_add(header.address as usize);
+            page_of(start)..page_of(start.wrapping_add(header.memory_bytes as usize))
+        })
+    }
+
+    /// Visits the slots by which it calls functions of other objects, each with the name.
+    pub fn each_import(&self, mut visit: impl FnMut(&[u8], *mut usize)) {
+        const DT_PLTRELSZ: u64 = 2;
+        const DT_RELA: u64 = 7;
+        const DT_RELASZ: u64 = 8;
+        const DT_JMPREL: u64 = 23;
+        const R_X86_64_64: u32 = 1;
+        const R_X86_64_GLOB_DAT: u32 = 6;
+        const R_X86_64_JUMP_SLOT: u32 = 7;
+        let Some(tables) = self.tables() else { return };
+        let value = |wanted| value_of(self.dynamic() as *const [u64; 2], wanted);
+        for (start, bytes) in [(DT_JMPREL, DT_PLTRELSZ), (DT_RELA, DT_RELASZ)] {
+            let (Some(start), Some(bytes)) = (value(start), value(bytes)) else { continue };
+            let start = mapped(self.bias, start) as *const Relocation;
+            for index in 0..bytes as usize / size_of::<Relocation>() {
+                // SAFETY: the loader's own table of this object, of that length; names are strings of the string table.
+                let (relocation, name) = unsafe {
+                    let relocation = &*start.add(index);
+                    let symbol = &*tables.symbols.add((relocation.info >> 32) as usize);
+                    (relocation, CStr::from_ptr(tables.strings.add(symbol.name as usize)))
+                };
+                if matches!(relocation.info as u32, R_X86_64_64 | R_X86_64_GLOB_DAT | R_X86_64_JUMP_SLOT) {
+                    visit(name.to_bytes(), self.bias.wrapping_add(relocation.offset as usize) as *mut usize);
+                }
+            }
+        }
+    }
+
     fn tables(&self) -> Option<Tables> {
         Tables::read(self.bias, self.dynamic() as *const [u64; 2])
     }
@@ -287,6 +325,36 @@ impl LoadedObject {
 
 /// Kinds of symbols, a bit for each: without a kind, functions, and resolver functions (ifunc).
 const FUNCTIONS: u16 = 1 | 1 << 2 | 1 << 10;
+
+/// `Elf64_Rela`.
+#[repr(C)]
+struct Relocation {
+    offset: u64,
+    /// The symbol, and in the lower half the kind.
+    info: u64,
+    addend: i64,
+}
+
+/// The value of a tag of a dynamic section.
+fn value_of(mut entry: *const [u64; 2], wanted: u64) -> Option<u64> {
+    if entry.is_null() {
+        return None;
+    }
+    loop {
+        // SAFETY: the dynamic section is mapped and ends with a zero tag.
+        let [tag, value] = unsafe { *entry };
+        if tag == 0 || tag == wanted {
+            return (tag != 0).then_some(value);
+        }
+        // SAFETY: as above.
+        entry = unsafe { entry.add(1) };
+    }
+}
+
+/// An address of a dynamic section: glibc adds the bias to these values in place, musl and the vdso do not.
+fn mapped(bias: usize, value: u64) -> usize {
+    if (value as usize) < bias { bias + value as usize } else { value as usize }
+}
 
 /// An object's dynamic symbols.
 struct Tables {
@@ -314,8 +382,7 @@ impl Tables {
         loop {
             // SAFETY: the dynamic section is mapped and ends with a zero tag.
             let [tag, value] = unsafe { *entry };
-            // glibc adds the bias to these values in place, musl and the vdso do not.
-            let address = if (value as usize) < bias { bias + value as usize } else { value as usize };
+            let address = mapped(bias, value);
             match tag {
                 0 => break,
                 DT_SYMTAB => tables[0] = address,

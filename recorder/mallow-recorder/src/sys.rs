@@ -221,6 +221,16 @@ pub unsafe fn make_code_writable(at: usize, bytes: usize, writable: bool) -> isi
     unsafe { call(MPROTECT, [at, bytes, protection, 0, 0, 0]) }
 }
 
+/// Makes mapped data writable, or ends that.
+///
+/// # Safety
+/// `at..at + bytes` are whole pages of data that could be read alone.
+pub unsafe fn make_data_writable(at: usize, bytes: usize, writable: bool) -> isize {
+    let protection = if writable { 1 | 2 } else { 1 };
+    // SAFETY: by contract.
+    unsafe { call(MPROTECT, [at, bytes, protection, 0, 0, 0]) }
+}
+
 /// Maps a file, shared, from its start. Null when the kernel refuses.
 pub fn map_shared(fd: i32, bytes: usize) -> *mut u8 {
     const SHARED_NORESERVE: usize = 0x1 | 0x4000;

@@ -107,8 +107,8 @@ pub(crate) fn unpaired(
         ),
     };
     Some(format!(
-        "process {pid}: {found}: a library calls another malloc than the program, as one that was loaded with RTLD_DEEPBIND does, and what \
-         it allocates is missing"
+        "process {pid}: {found}: a library calls another malloc than the program, as the constructors of one do that is loaded with \
+         RTLD_DEEPBIND, and what it allocates is missing"
     ))
 }
 

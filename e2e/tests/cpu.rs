@@ -185,7 +185,7 @@ fn two_profiles_are_compared_function_by_function() {
     let source = |calls: &str| {
         format!(
             "static volatile unsigned long sum;\n\
-             __attribute__((noinline)) void spin(unsigned long n) {{ for (unsigned long i = 0; i < n * 10000000; i++) sum += i; }}\n\
+             __attribute__((noinline)) void spin(unsigned long n) {{ for (unsigned long i = 0; i < n * 50000000; i++) sum += i; }}\n\
              __attribute__((noinline)) void kept(void) {{ spin(5); sum++; }}\n\
              __attribute__((noinline)) void added(void) {{ spin(20); sum++; }}\n\
              int main(void) {{ {calls} return 0; }}\n"

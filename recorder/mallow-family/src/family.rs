@@ -1,6 +1,7 @@
 //! The malloc family of C.
 
 use crate::stub::hooked;
+use crate::work::{by_alignment, by_block, by_count, by_size, call_one, call_two};
 use core::ffi::c_int;
 use core::mem::transmute;
 use mallow_recorder::Caller;
@@ -36,6 +37,8 @@ pub mod elsewhere {
     hooked!(free_aligned_sized => work_free_aligned_sized, "rcx", "r8", FREE);
     hooked!(pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC);
 
+    by_size!(work_pvalloc, Aligned, PVALLOC);
+
     static PVALLOC: Real = Real::named(c"pvalloc");
 
     #[cfg(not(feature = "gated"))]
@@ -56,13 +59,6 @@ pub mod elsewhere {
         // SAFETY: as above.
         unsafe { work_free(block, sp, bp) };
     }
-
-    unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-        // SAFETY: as in `work_malloc`.
-        unsafe {
-            allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&PVALLOC, size))
-        }
-    }
 }
 
 /// A function's name, its hook, and the real function.
@@ -81,9 +77,6 @@ pub(crate) static HOOKS: [NamedHook; 9] = [
     (b"aligned_alloc", aligned_alloc, &ALIGNED_ALLOC),
     (b"valloc", valloc, &VALLOC),
 ];
-
-type OneArgument = unsafe extern "C" fn(usize) -> *mut u8;
-type TwoArguments = unsafe extern "C" fn(usize, usize) -> *mut u8;
 
 /// The real functions: those of the next library, or those that the linker knows by `__real_` names.
 macro_rules! reals {
@@ -116,25 +109,11 @@ reals! {
     VALLOC = valloc c"valloc";
 }
 
-/// Calls a real function of one argument; null when there is none.
-#[inline(always)]
-pub(crate) unsafe fn call_one(real: &'static Real, a: usize) -> *mut u8 {
-    match real.inner() {
-        0 => core::ptr::null_mut(),
-        // SAFETY: the symbol has this type by the C standard, POSIX or the GNU manual.
-        address => unsafe { transmute::<usize, OneArgument>(address)(a) },
-    }
-}
-
-/// Calls a real function of two arguments; null when there is none.
-#[inline(always)]
-pub(crate) unsafe fn call_two(real: &'static Real, a: usize, b: usize) -> *mut u8 {
-    match real.inner() {
-        0 => core::ptr::null_mut(),
-        // SAFETY: as in `call_one`.
-        address => unsafe { transmute::<usize, TwoArguments>(address)(a, b) },
-    }
-}
+by_count!(work_calloc, CALLOC);
+by_block!(work_realloc, REALLOC);
+by_alignment!(work_memalign, MEMALIGN);
+by_alignment!(work_aligned_alloc, ALIGNED_ALLOC);
+by_size!(work_valloc, Aligned, VALLOC);
 
 /// The real `malloc`, unrecorded.
 ///
@@ -202,31 +181,6 @@ unsafe extern "C" fn malloc_slowly(size: usize, sp: usize, bp: usize) -> *mut u8
     let caller = Caller { sp, bp };
     // SAFETY: as in `work_malloc`.
     unsafe { allocating_slowly(Heap::Malloc, Kind::Alloc, caller, size, move || call_one(&MALLOC, size)) }
-}
-
-unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Zeroed, Caller { sp, bp }, count.saturating_mul(size), move || {
-            call_two(&CALLOC, count, size)
-        })
-    }
-}
-
-unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    let caller = Caller { sp, bp };
-    let call = move || {
-        // SAFETY: as in `call_one`.
-        unsafe { call_two(&REALLOC, block as usize, size) }
-    };
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        if block.is_null() {
-            allocating(Heap::Malloc, Kind::Alloc, caller, size, call)
-        } else {
-            reallocating(Heap::Malloc, caller, block, size, call)
-        }
-    }
 }
 
 unsafe extern "C" fn work_reallocarray(
@@ -335,29 +289,4 @@ unsafe extern "C" fn work_posix_memalign(
     // SAFETY: as in `work_malloc`.
     unsafe { allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, call) };
     answer
-}
-
-unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || {
-            call_two(&MEMALIGN, align, size)
-        })
-    }
-}
-
-unsafe extern "C" fn work_aligned_alloc(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || {
-            call_two(&ALIGNED_ALLOC, align, size)
-        })
-    }
-}
-
-unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&VALLOC, size))
-    }
 }

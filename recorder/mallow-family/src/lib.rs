@@ -13,6 +13,7 @@ pub mod family;
 #[cfg(not(any(feature = "wrapped", feature = "gated")))]
 pub mod libc_names;
 mod stub;
+mod work;
 
 /// The hook of a function of the C library by its name, and the function behind the hook.
 #[cfg(not(any(feature = "wrapped", feature = "gated")))]

@@ -1,8 +1,9 @@
 //! glibc's second names of the malloc family. Who puts a `malloc` of his own in front of libc's often goes on by them, and others mix them with the
 //! first ones: a block of `__libc_malloc` is freed by `free`.
 
-use crate::family::{NamedHook, call_one, call_two};
+use crate::family::NamedHook;
 use crate::stub::hooked;
+use crate::work::{by_alignment, by_block, by_count, by_size, call_one, call_two};
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{Kind, allocating, freeing_slowly, reallocating};
 use mallow_recorder::real::Real;
@@ -35,68 +36,22 @@ pub(crate) static HOOKS: [NamedHook; 7] = [
     (b"__libc_pvalloc", __libc_pvalloc, &PVALLOC),
 ];
 
-unsafe extern "C" fn work_malloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: the exported function passed its caller's registers.
-    unsafe { allocating(Heap::Malloc, Kind::Alloc, Caller { sp, bp }, size, move || call_one(&MALLOC, size)) }
-}
-
-unsafe extern "C" fn work_calloc(count: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    let bytes = count.saturating_mul(size);
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Zeroed, Caller { sp, bp }, bytes, move || {
-            call_two(&CALLOC, count, size)
-        })
-    }
-}
-
-unsafe extern "C" fn work_realloc(block: *mut u8, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    let caller = Caller { sp, bp };
-    let call = move || {
-        // SAFETY: the arguments are the caller's.
-        unsafe { call_two(&REALLOC, block as usize, size) }
-    };
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        match block.is_null() {
-            true => allocating(Heap::Malloc, Kind::Alloc, caller, size, call),
-            false => reallocating(Heap::Malloc, caller, block, size, call),
-        }
-    }
-}
+by_size!(work_malloc, Alloc, MALLOC);
+by_count!(work_calloc, CALLOC);
+by_block!(work_realloc, REALLOC);
+by_alignment!(work_memalign, MEMALIGN);
+by_size!(work_valloc, Aligned, VALLOC);
+by_size!(work_pvalloc, Aligned, PVALLOC);
 
 unsafe extern "C" fn work_free(block: *mut u8, sp: usize, bp: usize) {
     if block.is_null() {
         return;
     }
     script::freed(block as usize);
-    // SAFETY: as in `work_malloc`.
+    // SAFETY: the exported function passed its caller's registers.
     unsafe {
         freeing_slowly(Heap::Malloc, Caller { sp, bp }, block, move || {
             call_one(&FREE, block as usize);
         })
-    }
-}
-
-unsafe extern "C" fn work_memalign(align: usize, size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || {
-            call_two(&MEMALIGN, align, size)
-        })
-    }
-}
-
-unsafe extern "C" fn work_valloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&VALLOC, size))
-    }
-}
-
-unsafe extern "C" fn work_pvalloc(size: usize, sp: usize, bp: usize) -> *mut u8 {
-    // SAFETY: as in `work_malloc`.
-    unsafe {
-        allocating(Heap::Malloc, Kind::Aligned, Caller { sp, bp }, size, move || call_one(&PVALLOC, size))
     }
 }

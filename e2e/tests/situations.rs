@@ -205,6 +205,28 @@ fn a_library_that_is_bound_past_what_is_preloaded_is_recorded_and_its_constructo
             assert_eq!(of(&library, way), expected, "{name} {way}");
         }
     }
+    // The calls of a library that came with the one that is opened.
+    let _ = build("libinner.so", &[]);
+    let path = workshop.path().to_string_lossy().into_owned();
+    let outer = build_text_with(
+        workshop.path(),
+        "outer.so",
+        "#include <stdlib.h>\nextern void *give(void);\nvoid *outer_gives(void) { return give(); }\n",
+        &[
+            "-shared",
+            "-fPIC",
+            "-Wl,-z,now",
+            "-Wl,--no-as-needed",
+            &format!("-L{path}"),
+            "-linner",
+            &format!("-Wl,-rpath,{path}"),
+        ],
+    );
+    let outer = outer.to_string_lossy().into_owned();
+    for way in ["n-", "nd", "ld"] {
+        let (given, frees, warnings) = of(&outer, way);
+        assert_eq!((given, frees, warnings), (10, of(&outer, "n-").1, nothing()), "{way}");
+    }
     let (given, _, warnings) = of(&build("early.so", &["-DEARLY"]), "nd");
     assert_eq!(given, 10);
     for said in warnings {

@@ -84,7 +84,7 @@ unsafe extern "C" fn look_up_version(handle: usize, name: *const c_char, version
 
 /// Returns the hook of a function of the malloc family, if `ask` finds what is behind the hook.
 unsafe fn found(handle: usize, name: *const c_char, ask: impl FnOnce() -> usize) -> usize {
-    deep_binding::lead_to_hooks();
+    deep_binding::lead_to_hooks(handle);
     const RTLD_DEFAULT: usize = 0;
     const RTLD_NEXT: usize = usize::MAX;
     if matches!(handle, RTLD_DEFAULT | RTLD_NEXT) || name.is_null() {

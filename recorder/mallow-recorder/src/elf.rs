@@ -92,16 +92,35 @@ fn iterate() -> Iterate {
     })
 }
 
-#[cold]
-#[inline(never)]
-fn find_iterate() -> Option<usize> {
+/// The dynamic section of the object that a handle of `dlopen` stands for; 0 when it is none of the loader's. To be called from within
+/// [`each_object`], where nobody changes the list.
+pub fn dynamic_of_handle(handle: usize) -> usize {
+    let mut map = first_map();
+    // SAFETY: the loader's list. Null ends it.
+    while let Some(object) = unsafe { map.as_ref() } {
+        if map as usize == handle {
+            return object.dynamic as usize;
+        }
+        map = object.next;
+    }
+    0
+}
+
+/// The first object of the loader's list, which is the executable; null where there is none.
+fn first_map() -> *const LinkMap {
     let rendezvous: *const [usize; 2];
     // SAFETY: reads the global offset table; the entry is 0 when nobody defines the symbol.
     unsafe {
         asm!("mov {}, qword ptr [rip + _r_debug@GOTPCREL]", out(reg) rendezvous, options(nostack, preserves_flags, pure, readonly));
     }
-    // SAFETY: null, or the loader's `struct r_debug`: a version, and the first object, which is the executable.
-    let mut map = unsafe { (*rendezvous.as_ref()?)[1] as *const LinkMap };
+    // SAFETY: null, or the loader's `struct r_debug`: a version, and the first object.
+    unsafe { rendezvous.as_ref() }.map_or(core::ptr::null(), |words| words[1] as *const LinkMap)
+}
+
+#[cold]
+#[inline(never)]
+fn find_iterate() -> Option<usize> {
+    let mut map = first_map();
     loop {
         // SAFETY: the loader's list, whose objects stay while the process begins. Null ends it.
         let object = unsafe {
@@ -270,6 +289,28 @@ impl LoadedObject {
             let start = self.bias.wrapping_add(header.address as usize);
             page_of(start)..page_of(start.wrapping_add(header.memory_bytes as usize))
         })
+    }
+
+    /// Returns whether it names another one, which is at this path, as needed.
+    pub fn needs(&self, path: &[u8]) -> bool {
+        const DT_NEEDED: u64 = 1;
+        let wanted = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+        let Some(tables) = self.tables() else { return false };
+        let mut entry = self.dynamic() as *const [u64; 2];
+        loop {
+            // SAFETY: the dynamic section is mapped and ends with a zero tag; names are strings of the string table.
+            unsafe {
+                match *entry {
+                    [0, _] => return false,
+                    [DT_NEEDED, name]
+                        if CStr::from_ptr(tables.strings.add(name as usize)).to_bytes() == wanted =>
+                    {
+                        return true;
+                    }
+                    _ => entry = entry.add(1),
+                }
+            }
+        }
     }
 
     /// Visits the slots by which it calls functions of other objects, each with the name.

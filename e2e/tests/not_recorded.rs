@@ -234,6 +234,9 @@ fn behind_landlock_children_are_named_and_nothing_complains() {
     let document = session.report(&[]);
     let processes = document["processes"].as_array().unwrap();
     let command = program.to_string_lossy().into_owned();
+    // Stat says so too.
+    let (_, stat) = session.stat();
+    assert!(!stat["runs"][0]["processes"].to_string().contains("\"command\":\"\""), "{stat:#}");
     let counts: Vec<(&Value, &Value)> =
         processes.iter().map(|process| (&process["command"], &process["totals"]["allocations"])).collect();
     assert_eq!(

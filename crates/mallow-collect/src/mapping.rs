@@ -198,6 +198,14 @@ impl Mapping {
         (!path.is_empty()).then(|| Path::new(OsStr::from_bytes(path)))
     }
 
+    /// The command line that a process has sent, or its executable: one in a sandbox cannot read its own, and a program may have wiped it.
+    pub(crate) fn command(&self, sent: String) -> String {
+        match self.executable() {
+            Some(executable) if sent.is_empty() => executable.to_string_lossy().into_owned(),
+            _ => sent,
+        }
+    }
+
     /// Takes a note of a program that is started; none when there is none at this index.
     pub(crate) fn take_start(&self, index: usize) -> Option<Noted> {
         assert!(index < START_NOTES);

@@ -108,11 +108,7 @@ impl TracedProcess {
         if !wanted.own {
             let _ = roots::hold(pid, || registration.peer.has_ended());
         }
-        // A sandboxed process cannot read its command line, and a program may have wiped its own.
-        let command = match (registration.command, mapping.executable()) {
-            (command, Some(executable)) if command.is_empty() => executable.to_string_lossy().into_owned(),
-            (command, _) => command,
-        };
+        let command = mapping.command(registration.command);
         let start = ProcessStart { pid, parent_pid, command, started_us: clock.now_us() };
         let writer = ProcessWriter::begin(index, &start, sink)?;
         let mut pairing = Pairing::new(wanted.events);

@@ -213,7 +213,7 @@ impl Counting {
             self.processes.push(Process {
                 pid,
                 parent_pid: mapping.at_start().parent_pid,
-                command: registration.command,
+                command: mapping.command(registration.command),
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });
@@ -274,8 +274,9 @@ impl Counting {
             None => None,
         };
         if blind.is_none() {
+            // Which blocks were freed unseen is not known here: addresses are not kept.
             let unmatched = frees_unmatched(&counted.mapping);
-            let unpaired = unseen::unpaired(&counted.mapping, counted.pid, unmatched, 0);
+            let unpaired = unseen::unpaired(&counted.mapping, counted.pid, events_lost, (unmatched, 0));
             unpaired.into_iter().for_each(|sentence| self.findings.add_unseen(sentence));
         }
         self.findings.add_libraries(blind, libraries);

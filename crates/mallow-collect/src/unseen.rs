@@ -86,15 +86,15 @@ fn wrong_names(mapping: &Mapping, pid: u32) -> impl Iterator<Item = String> {
 pub(crate) fn unpaired(
     mapping: &Mapping,
     pid: u32,
-    frees_unmatched: u64,
-    freed_unseen: u64,
+    lost: EventsLost,
+    (frees_unmatched, freed_unseen): (u64, u64),
 ) -> Option<String> {
     let (header, at_start) = (mapping.header(), mapping.at_start());
     let is_explained = at_start.is_forked != 0
         || at_start.patches_made > 0
         || at_start.is_early.load(Ordering::Relaxed) != 0
         || header.namespaces.load(Ordering::Relaxed) != 0
-        || events_lost(mapping, false) != EventsLost::Exactly(0);
+        || lost != EventsLost::Exactly(0);
     let found = match (frees_unmatched, freed_unseen) {
         _ if is_explained => return None,
         (0, 0) => return None,

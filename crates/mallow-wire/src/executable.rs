@@ -299,8 +299,7 @@ mod tests {
     #[test]
     fn a_loader_is_a_program_and_not_static() {
         let loader = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1"];
-        let whole: Vec<_> = loader.iter().filter_map(|path| std::fs::read(path).ok()).collect();
-        assert!(!whole.is_empty() && whole.iter().all(|loader| of(loader).is_none()));
+        assert_eq!(loader.map(|path| of(&std::fs::read(path).unwrap())), [None; 2]);
     }
 
     #[test]

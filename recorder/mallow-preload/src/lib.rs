@@ -61,6 +61,7 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     exits::watch();
     starts::find_real();
     own_limits::find_real();
+    sandbox::find_real();
     looked_up::find_real();
     deep_binding::find_real();
     mallow_recorder::modules::note_executable();

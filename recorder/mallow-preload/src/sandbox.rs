@@ -18,6 +18,14 @@ static SYSCALL: Real = Real::named(c"syscall");
 static UNSHARE: Real = Real::named(c"unshare");
 static SETNS: Real = Real::named(c"setns");
 
+/// Finds the real functions. Early, because that takes the loader's lock, which in a forked child, where these are mostly called, may be held by a thread
+/// that the child does not have.
+pub(crate) fn find_real() {
+    for real in [&PRCTL, &SYSCALL, &UNSHARE, &SETNS] {
+        let _ = real.address();
+    }
+}
+
 export_before!(prctl => before_prctl);
 export_before!(unshare => before_unshare);
 export_before!(setns => before_setns);
@@ -36,15 +44,29 @@ unsafe extern "C" fn before_prctl(
     PRCTL.address()
 }
 
-unsafe extern "C" fn before_unshare(flags: u64) -> usize {
-    // SAFETY: nothing is recorded on the way.
-    unsafe { prepare(of_unshare(flags), Caller { sp: 0, bp: 0 }) };
+unsafe extern "C" fn before_unshare(
+    flags: u64,
+    _second: u64,
+    _third: u64,
+    _fourth: u64,
+    sp: usize,
+    bp: usize,
+) -> usize {
+    // SAFETY: as above.
+    unsafe { prepare(of_unshare(flags), Caller { sp, bp }) };
     UNSHARE.address()
 }
 
-unsafe extern "C" fn before_setns(_file: u64, kinds: u64) -> usize {
+unsafe extern "C" fn before_setns(
+    _file: u64,
+    kinds: u64,
+    _third: u64,
+    _fourth: u64,
+    sp: usize,
+    bp: usize,
+) -> usize {
     // SAFETY: as above.
-    unsafe { prepare(of_setns(kinds), Caller { sp: 0, bp: 0 }) };
+    unsafe { prepare(of_setns(kinds), Caller { sp, bp }) };
     SETNS.address()
 }
 

@@ -73,9 +73,8 @@ impl TracedProcess {
 
     /// The sentence for its frees and allocations that do not meet; to be called when its rings are read to their ends.
     pub(crate) fn unpaired(&self) -> Option<String> {
-        let (frees, blocks) = (self.pairing.frees_unmatched(), self.pairing.freed_unseen());
-        let is_own = self.own || self.damages > 0 || self.beyond().is_some();
-        if is_own { None } else { unseen::unpaired(&self.mapping, self.pid, frees, blocks) }
+        let unpaired = (self.pairing.frees_unmatched(), self.pairing.freed_unseen());
+        if self.own { None } else { unseen::unpaired(&self.mapping, self.pid, self.events_lost(), unpaired) }
     }
 
     /// Its events that were not recorded.

@@ -1,6 +1,6 @@
 //! The malloc family of C.
 
-use crate::stub::hooked;
+use crate::stub::hooks;
 use crate::work::{by_alignment, by_block, by_count, by_size, call_one, call_two};
 use core::ffi::c_int;
 use core::mem::transmute;
@@ -17,32 +17,33 @@ use mallow_recorder::shadow::Heap;
 use mallow_recorder::stat::Rest;
 use mallow_recorder::way_in::{WayIn, way_in};
 
-hooked!(malloc => work_malloc, "rsi", "rdx", MALLOC);
-hooked!(calloc => work_calloc, "rdx", "rcx", CALLOC);
-hooked!(realloc => work_realloc, "rdx", "rcx", REALLOC);
-hooked!(reallocarray => work_reallocarray, "rcx", "r8", REALLOCARRAY);
-hooked!(free => work_free, "rsi", "rdx", FREE);
-hooked!(posix_memalign => work_posix_memalign, "rcx", "r8", POSIX_MEMALIGN);
-hooked!(memalign => work_memalign, "rdx", "rcx", MEMALIGN);
-hooked!(aligned_alloc => work_aligned_alloc, "rdx", "rcx", ALIGNED_ALLOC);
-hooked!(valloc => work_valloc, "rsi", "rdx", VALLOC);
+hooks! {
+    malloc => work_malloc, "rsi", "rdx", MALLOC;
+    calloc => work_calloc, "rdx", "rcx", CALLOC;
+    realloc => work_realloc, "rdx", "rcx", REALLOC;
+    reallocarray => work_reallocarray, "rcx", "r8", REALLOCARRAY;
+    free => work_free, "rsi", "rdx", FREE;
+    posix_memalign => work_posix_memalign, "rcx", "r8", POSIX_MEMALIGN;
+    memalign => work_memalign, "rdx", "rcx", MEMALIGN;
+    aligned_alloc => work_aligned_alloc, "rdx", "rcx", ALIGNED_ALLOC;
+    valloc => work_valloc, "rsi", "rdx", VALLOC;
+}
 
 /// What not every libc has.
 #[cfg(not(feature = "wrapped"))]
 pub mod elsewhere {
     use super::*;
 
-    hooked!(cfree => work_free, "rsi", "rdx", FREE);
-    hooked!(free_sized => work_free_sized, "rdx", "rcx", FREE);
-    hooked!(free_aligned_sized => work_free_aligned_sized, "rcx", "r8", FREE);
-    hooked!(pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC);
+    hooks! {
+        cfree => work_free, "rsi", "rdx", FREE;
+        free_sized => work_free_sized, "rdx", "rcx", FREE;
+        free_aligned_sized => work_free_aligned_sized, "rcx", "r8", FREE;
+        pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC;
+    }
 
     by_size!(work_pvalloc, Aligned, PVALLOC);
 
     static PVALLOC: Real = Real::named(c"pvalloc");
-
-    #[cfg(not(feature = "gated"))]
-    pub(crate) static HOOKS: [NamedHook; 1] = [(b"pvalloc", pvalloc, &PVALLOC)];
 
     unsafe extern "C" fn work_free_sized(block: *mut u8, _size: usize, sp: usize, bp: usize) {
         // SAFETY: `free` frees whatever `free_sized` may be given.
@@ -60,23 +61,6 @@ pub mod elsewhere {
         unsafe { work_free(block, sp, bp) };
     }
 }
-
-/// A function's name, its hook, and the real function.
-#[cfg(not(any(feature = "wrapped", feature = "gated")))]
-pub(crate) type NamedHook = (&'static [u8], unsafe extern "C" fn(), &'static Real);
-
-#[cfg(not(any(feature = "wrapped", feature = "gated")))]
-pub(crate) static HOOKS: [NamedHook; 9] = [
-    (b"malloc", malloc, &MALLOC),
-    (b"calloc", calloc, &CALLOC),
-    (b"realloc", realloc, &REALLOC),
-    (b"reallocarray", reallocarray, &REALLOCARRAY),
-    (b"free", free, &FREE),
-    (b"posix_memalign", posix_memalign, &POSIX_MEMALIGN),
-    (b"memalign", memalign, &MEMALIGN),
-    (b"aligned_alloc", aligned_alloc, &ALIGNED_ALLOC),
-    (b"valloc", valloc, &VALLOC),
-];
 
 /// The real functions: those of the next library, or those that the linker knows by `__real_` names.
 macro_rules! reals {

@@ -18,7 +18,7 @@ mod work;
 /// The hook of a function of the C library by its name, and the function behind the hook.
 #[cfg(not(any(feature = "wrapped", feature = "gated")))]
 pub fn hook_of(name: &[u8]) -> Option<(usize, &'static mallow_recorder::real::Real)> {
-    let is_its = |hook: &&family::NamedHook| hook.0 == name;
-    let mut all = family::HOOKS.iter().chain(&family::elsewhere::HOOKS).chain(&libc_names::HOOKS);
+    let is_its = |hook: &&stub::NamedHook| hook.0.as_bytes() == name;
+    let mut all = [family::HOOKS, family::elsewhere::HOOKS, libc_names::HOOKS].into_iter().flatten();
     all.find(is_its).map(|(_, hook, real)| (*hook as usize, *real))
 }

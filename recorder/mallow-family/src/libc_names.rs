@@ -1,8 +1,7 @@
 //! glibc's second names of the malloc family. Who puts a `malloc` of his own in front of libc's often goes on by them, and others mix them with the
 //! first ones: a block of `__libc_malloc` is freed by `free`.
 
-use crate::family::NamedHook;
-use crate::stub::hooked;
+use crate::stub::hooks;
 use crate::work::{by_alignment, by_block, by_count, by_size, call_one, call_two};
 use mallow_recorder::Caller;
 use mallow_recorder::calls::{Kind, allocating, freeing_slowly, reallocating};
@@ -10,13 +9,15 @@ use mallow_recorder::real::Real;
 use mallow_recorder::script;
 use mallow_recorder::shadow::Heap;
 
-hooked!(__libc_malloc => work_malloc, "rsi", "rdx", MALLOC);
-hooked!(__libc_calloc => work_calloc, "rdx", "rcx", CALLOC);
-hooked!(__libc_realloc => work_realloc, "rdx", "rcx", REALLOC);
-hooked!(__libc_free => work_free, "rsi", "rdx", FREE);
-hooked!(__libc_memalign => work_memalign, "rdx", "rcx", MEMALIGN);
-hooked!(__libc_valloc => work_valloc, "rsi", "rdx", VALLOC);
-hooked!(__libc_pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC);
+hooks! {
+    __libc_malloc => work_malloc, "rsi", "rdx", MALLOC;
+    __libc_calloc => work_calloc, "rdx", "rcx", CALLOC;
+    __libc_realloc => work_realloc, "rdx", "rcx", REALLOC;
+    __libc_free => work_free, "rsi", "rdx", FREE;
+    __libc_memalign => work_memalign, "rdx", "rcx", MEMALIGN;
+    __libc_valloc => work_valloc, "rsi", "rdx", VALLOC;
+    __libc_pvalloc => work_pvalloc, "rsi", "rdx", PVALLOC;
+}
 
 static MALLOC: Real = Real::named(c"__libc_malloc");
 static CALLOC: Real = Real::named(c"__libc_calloc");
@@ -25,16 +26,6 @@ static FREE: Real = Real::named(c"__libc_free");
 static MEMALIGN: Real = Real::named(c"__libc_memalign");
 static VALLOC: Real = Real::named(c"__libc_valloc");
 static PVALLOC: Real = Real::named(c"__libc_pvalloc");
-
-pub(crate) static HOOKS: [NamedHook; 7] = [
-    (b"__libc_malloc", __libc_malloc, &MALLOC),
-    (b"__libc_calloc", __libc_calloc, &CALLOC),
-    (b"__libc_realloc", __libc_realloc, &REALLOC),
-    (b"__libc_free", __libc_free, &FREE),
-    (b"__libc_memalign", __libc_memalign, &MEMALIGN),
-    (b"__libc_valloc", __libc_valloc, &VALLOC),
-    (b"__libc_pvalloc", __libc_pvalloc, &PVALLOC),
-];
 
 by_size!(work_malloc, Alloc, MALLOC);
 by_count!(work_calloc, CALLOC);

@@ -233,6 +233,21 @@ unsafe extern "C" fn find_both(real: &Real) -> usize {
     real.address()
 }
 
+/// A function's name, its hook, and the real function.
+#[cfg(not(any(feature = "wrapped", feature = "gated")))]
+pub(crate) type NamedHook = (&'static str, unsafe extern "C" fn(), &'static mallow_recorder::real::Real);
+
+/// Functions of the family, as for [`hooked`], and the list of their names, by which a program may look them up.
+macro_rules! hooks {
+    ($($name:ident => $work:ident, $sp:literal, $bp:literal, $real:ident;)*) => {
+        $($crate::stub::hooked!($name => $work, $sp, $bp, $real);)*
+
+        #[cfg(not(any(feature = "wrapped", feature = "gated")))]
+        pub(crate) static HOOKS: &[$crate::stub::NamedHook] = &[$((stringify!($name), $name, &$real)),*];
+    };
+}
+
 pub(crate) use hooked;
 #[cfg(not(feature = "wrapped"))]
 pub(crate) use hooked_by_target;
+pub(crate) use hooks;

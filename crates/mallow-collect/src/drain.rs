@@ -8,6 +8,7 @@
 
 use crate::channels::ChannelReader;
 use crate::clock::Clock;
+use crate::live::{Located, Place};
 use crate::mapping::{Mapping, Ring};
 use crate::marks::Marks;
 use crate::pairing::{MappingEvent, Pairing};
@@ -72,12 +73,28 @@ struct Event {
     freed_us: u64,
     word0: u64,
     word1: u64,
+    /// Where the block at its address stands.
+    place: Place,
+}
+
+impl Event {
+    #[inline(always)]
+    fn block(&self) -> Located {
+        self.place.of(event::address_of(self.word0))
+    }
 }
 
 const LATER: u64 = u64::MAX;
 
-const NO_EVENT: Event =
-    Event { kind: Kind::Free, thread: ThreadIndex(0), time_us: 0, freed_us: LATER, word0: 0, word1: 0 };
+const NO_EVENT: Event = Event {
+    kind: Kind::Free,
+    thread: ThreadIndex(0),
+    time_us: 0,
+    freed_us: LATER,
+    word0: 0,
+    word1: 0,
+    place: Place::UNKNOWN,
+};
 
 /// Events that are fetched for at once: about as many as a processor has outstanding memory accesses.
 const BATCH_EVENTS: usize = 16;
@@ -207,11 +224,11 @@ impl Pass<'_> {
             }
             // The word after a short record belongs to the next one, or to none: it is not used.
             let word1 = cursor.ring.word(cursor.at.wrapping_add(1));
-            *event =
-                Event { kind, thread: cursor.thread, time_us: cursor.read_us, freed_us: LATER, word0, word1 };
-            batch.count += 1;
             let address = event::address_of(word0);
-            self.pairing.prefetch(address);
+            let place = self.pairing.prefetch(address);
+            let (thread, time_us) = (cursor.thread, cursor.read_us);
+            *event = Event { kind, thread, time_us, freed_us: LATER, word0, word1, place };
+            batch.count += 1;
             cursor.at += words;
             if kind.is_allocation() {
                 self.stacks.prefetch(event::node_of(word1));
@@ -250,7 +267,7 @@ impl Pass<'_> {
     fn apply(&mut self, batch: &mut Batch) {
         for event in &batch.events[..batch.count] {
             if matches!(event.kind, Kind::Free | Kind::ReallocBegin) {
-                self.pairing.prefetch_block(event::address_of(event.word0));
+                self.pairing.prefetch_block(event.block());
             }
         }
         for event in &batch.events[..batch.count] {
@@ -267,10 +284,9 @@ impl Pass<'_> {
     /// Applies an allocation and the free of its block.
     #[inline(always)]
     fn apply_pair(&mut self, event: &Event) {
-        let address = event::address_of(event.word0);
-        if !self.pairing.is_free(address) {
+        if !self.pairing.is_free(event.block()) {
             self.apply_event(event);
-            return self.pairing.free(event.thread, address, event.freed_us);
+            return self.pairing.free(event.thread, event.block(), event.freed_us);
         }
         let size = event::size_of(event.word0, event.word1);
         let stack = self.stacks.number(event::node_of(event.word1), self.mapping);
@@ -290,7 +306,7 @@ impl Pass<'_> {
     #[inline(always)]
     fn apply_event(&mut self, event: &Event) {
         let Event { thread, time_us, .. } = *event;
-        let address = event::address_of(event.word0);
+        let at = event.block();
         let (mut size, mut stack) = (0, mallow_profile::Aggregator::NO_STACK);
         if event.kind.has_stack() {
             size = event::size_of(event.word0, event.word1);
@@ -299,14 +315,14 @@ impl Pass<'_> {
         match event.kind {
             Kind::Alloc | Kind::Zeroed | Kind::Aligned => {
                 self.note_request(event.kind, stack, size);
-                self.pairing.alloc(thread, address, stack, size, time_us)
+                self.pairing.alloc(thread, at, stack, size, time_us)
             }
-            Kind::Free => self.pairing.free(thread, address, time_us),
+            Kind::Free => self.pairing.free(thread, at, time_us),
             Kind::ReallocBegin => {
                 let is_nested = event::size_of(event.word0, 0) & 1 != 0;
-                self.pairing.realloc_begin(thread, address, is_nested, time_us)
+                self.pairing.realloc_begin(thread, at, is_nested, time_us)
             }
-            Kind::ReallocDone => self.pairing.realloc_done(thread, address, stack, size, time_us),
+            Kind::ReallocDone => self.pairing.realloc_done(thread, at, stack, size, time_us),
             Kind::ReallocFreed => self.pairing.realloc_freed(thread, time_us),
             Kind::ReallocFailed => self.pairing.realloc_failed(thread, stack, size, time_us),
             Kind::Failed => self.pairing.failed(thread, stack, size, time_us),

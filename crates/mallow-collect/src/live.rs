@@ -27,6 +27,48 @@ pub(crate) struct LiveBlocks {
     met: FxHashSet<u64>,
     /// Blocks between the places of the leaves.
     odd: FxHashMap<u64, BlockId>,
+    /// Goes up when leaves may have got other pages. Never 0.
+    epoch: u32,
+}
+
+/// An address, and where its block stands if somebody looked before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Located {
+    address: u64,
+    place: Place,
+}
+
+/// A place in the leaves, true for an [`LiveBlocks::epoch`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    index: u32,
+    epoch: u32,
+}
+
+impl Place {
+    /// That of no address.
+    pub(crate) const UNKNOWN: Place = Place { index: 0, epoch: 0 };
+
+    /// With the address that it is for.
+    #[inline(always)]
+    pub(crate) fn of(self, address: u64) -> Located {
+        Located { address, place: self }
+    }
+}
+
+impl Located {
+    /// The address alone.
+    #[inline(always)]
+    pub(crate) fn address(self) -> u64 {
+        self.address
+    }
+}
+
+impl From<u64> for Located {
+    #[inline(always)]
+    fn from(address: u64) -> Located {
+        Place::UNKNOWN.of(address)
+    }
 }
 
 /// By place in the page: the block's id plus 1, or 0.
@@ -70,6 +112,7 @@ impl LiveBlocks {
             limit: LEAVES_MIN,
             met: FxHashSet::default(),
             odd: FxHashMap::default(),
+            epoch: 1,
         }
     }
 
@@ -98,17 +141,39 @@ impl LiveBlocks {
         (regions as u64 * REGION_BYTES).min(bytes)
     }
 
-    /// Prefetches the cache line that a look-up of `address` will need.
+    /// Looks up where the block at `address` would stand, and prefetches that.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, address: u64) {
-        let leaf = self.regions.leaf(address >> PAGE_BITS).unwrap_or(0);
-        let leaf = self.leaves.as_ptr().wrapping_add(leaf as usize).cast::<u32>();
-        prefetch(leaf.wrapping_add(place_of(address)));
+    pub(crate) fn prefetch(&self, address: u64) -> Place {
+        if is_odd(address) || address == 0 {
+            return Place::UNKNOWN;
+        }
+        let Some(leaf) = self.regions.leaf(address >> PAGE_BITS) else { return Place::UNKNOWN };
+        let index = leaf as usize * LEAF_PLACES + place_of(address);
+        prefetch(self.leaves.as_ptr().cast::<u32>().wrapping_add(index));
+        match u32::try_from(index) {
+            Ok(index) => Place { index, epoch: self.epoch },
+            Err(_) => Place::UNKNOWN,
+        }
     }
 
-    /// Sets the block at `address`; returns the previous one.
-    #[inline]
-    pub(crate) fn insert(&mut self, address: u64, block: BlockId) -> Option<BlockId> {
+    /// The place of a block, if a look into the leaf is all that is left to do.
+    #[inline(always)]
+    fn known(&self, at: Located) -> Option<usize> {
+        (at.place.epoch == self.epoch).then_some(at.place.index as usize)
+    }
+
+    /// Sets the block at an address; returns the previous one.
+    #[inline(always)]
+    pub(crate) fn insert(&mut self, at: impl Into<Located>, block: BlockId) -> Option<BlockId> {
+        let at = at.into();
+        match self.known(at) {
+            Some(index) => self.set(index, block),
+            None => self.insert_at(at.address, block),
+        }
+    }
+
+    #[inline(never)]
+    fn insert_at(&mut self, address: u64, block: BlockId) -> Option<BlockId> {
         if is_odd(address) {
             return self.odd.insert(address, block);
         }
@@ -120,15 +185,29 @@ impl LiveBlocks {
             Some(leaf) => leaf,
             None => self.add_page(page),
         } as usize;
-        let place = &mut self.leaves[leaf][place_of(address)];
+        self.set(leaf * LEAF_PLACES + place_of(address), block)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, index: usize, block: BlockId) -> Option<BlockId> {
+        let place = &mut self.leaves.as_flattened_mut()[index];
         let before = std::mem::replace(place, block.0.wrapping_add(1));
-        self.uses[leaf].count += u32::from(before == 0);
+        self.uses[index / LEAF_PLACES].count += u32::from(before == 0);
         before.checked_sub(1).map(BlockId)
     }
 
-    /// The block at `address`.
-    #[inline]
-    pub(crate) fn get(&self, address: u64) -> Option<BlockId> {
+    /// The block at an address.
+    #[inline(always)]
+    pub(crate) fn get(&self, at: impl Into<Located>) -> Option<BlockId> {
+        let at = at.into();
+        match self.known(at) {
+            Some(index) => self.leaves.as_flattened()[index].checked_sub(1).map(BlockId),
+            None => self.get_at(at.address),
+        }
+    }
+
+    #[inline(never)]
+    fn get_at(&self, address: u64) -> Option<BlockId> {
         if is_odd(address) {
             return self.odd.get(&address).copied();
         }
@@ -136,15 +215,29 @@ impl LiveBlocks {
         self.leaves[leaf as usize][place_of(address)].checked_sub(1).map(BlockId)
     }
 
-    /// Takes the block at `address` out.
-    #[inline]
-    pub(crate) fn remove(&mut self, address: u64) -> Option<BlockId> {
+    /// Takes the block at an address out.
+    #[inline(always)]
+    pub(crate) fn remove(&mut self, at: impl Into<Located>) -> Option<BlockId> {
+        let at = at.into();
+        match self.known(at) {
+            Some(index) => self.unset(index),
+            None => self.remove_at(at.address),
+        }
+    }
+
+    #[inline(never)]
+    fn remove_at(&mut self, address: u64) -> Option<BlockId> {
         if is_odd(address) {
             return self.odd.remove(&address);
         }
         let leaf = self.regions.leaf(address >> PAGE_BITS)? as usize;
-        let block = std::mem::take(&mut self.leaves[leaf][place_of(address)]).checked_sub(1)?;
-        self.uses[leaf].count -= 1;
+        self.unset(leaf * LEAF_PLACES + place_of(address))
+    }
+
+    #[inline(always)]
+    fn unset(&mut self, index: usize) -> Option<BlockId> {
+        let block = std::mem::take(&mut self.leaves.as_flattened_mut()[index]).checked_sub(1)?;
+        self.uses[index / LEAF_PLACES].count -= 1;
         Some(BlockId(block))
     }
 
@@ -176,6 +269,7 @@ impl LiveBlocks {
     /// Releases the leaves of pages without live blocks. Until then a page keeps its leaf: programs come back to the
     /// pages that they emptied.
     fn release_empty(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1).max(1);
         for leaf in 0..self.leaves.len() as u32 {
             let Use { page, count } = self.uses[leaf as usize];
             if count == 0 && self.regions.leaf(page) == Some(leaf) {
@@ -306,6 +400,38 @@ mod tests {
                 } else {
                     prop_assert_eq!(ours.get(address), theirs.get(&address).copied());
                     prop_assert_eq!(ours.remove(address), theirs.remove(&address));
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Places that were looked up some steps before, between which pages come and leaves go to other pages.
+        #[test]
+        fn a_place_that_was_looked_up_early_is_as_good_as_its_address(
+            steps in prop::collection::vec((0..6, 0u64..200), 0..4000),
+            scale in prop::sample::select(vec![8u64, 16, 2048, 4096]),
+            ahead in 0..40usize,
+        ) {
+            let (mut ours, mut theirs) = (LiveBlocks::new(), HashMap::new());
+            let mut waiting = std::collections::VecDeque::new();
+            let ends = std::iter::repeat_n(None, ahead);
+            for (i, step) in steps.into_iter().map(Some).chain(ends).enumerate() {
+                if let Some((what, key)) = step {
+                    let address = key * scale;
+                    waiting.push_back((what, ours.prefetch(address).of(address)));
+                }
+                if waiting.len() <= ahead && step.is_some() {
+                    continue;
+                }
+                let Some((what, at)) = waiting.pop_front() else { continue };
+                let (address, block) = (at.address(), BlockId(i as u32));
+                prop_assert_eq!(ours.get(at), theirs.get(&address).copied());
+                match what {
+                    0 => ours.release_empty(),
+                    1..3 if address != 0 => prop_assert_eq!(ours.insert(at, block), theirs.insert(address, block)),
+                    1..3 => prop_assert_eq!(ours.insert(at, block), None),
+                    _ => prop_assert_eq!(ours.remove(at), theirs.remove(&address)),
                 }
             }
         }

@@ -14,7 +14,7 @@
 
 mod mappings;
 
-use crate::live::LiveBlocks;
+use crate::live::{LiveBlocks, Located, Place};
 use crate::mapped::MappedRanges;
 use crate::scopes::Scopes;
 use mallow_profile::{Aggregator, BlockId, RegionMetrics, Regions, Request, StackId, ThreadIndex};
@@ -177,17 +177,17 @@ impl Pairing {
         self.last_us
     }
 
-    /// Asks for the memory that an event at `address` will want.
+    /// Asks for the memory that an event at `address` will want, and tells where it is.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, address: u64) {
-        self.live.prefetch(address);
+    pub(crate) fn prefetch(&self, address: u64) -> Place {
+        self.live.prefetch(address)
     }
 
-    /// The same one step later, for an event that ends the block at `address`: prefetches the profile's entry of the
+    /// The same one step later, for an event that ends the block at an address: prefetches the profile's entry of the
     /// block.
     #[inline(always)]
-    pub(crate) fn prefetch_block(&self, address: u64) {
-        if let Some(block) = self.live.get(address) {
+    pub(crate) fn prefetch_block(&self, at: Located) {
+        if let Some(block) = self.live.get(at) {
             self.fold.prefetch(block);
         }
     }
@@ -203,13 +203,13 @@ impl Pairing {
     pub(crate) fn alloc(
         &mut self,
         thread: ThreadIndex,
-        address: u64,
+        at: impl Into<Located>,
         stack: StackId,
         size: u64,
         time_us: u64,
     ) {
         let block = self.born(thread, stack, size, time_us);
-        self.place(thread, address, block);
+        self.place(thread, at.into(), block);
     }
 
     /// The block of an allocation is requested in another way than by its size alone.
@@ -235,8 +235,8 @@ impl Pairing {
 
     /// Returns whether nothing is known of an address, and nothing waits that could be about it.
     #[inline(always)]
-    pub(crate) fn is_free(&self, address: u64) -> bool {
-        self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(address).is_none()
+    pub(crate) fn is_free(&self, at: Located) -> bool {
+        self.pending_frees.is_empty() && self.displaced.is_empty() && self.live.get(at).is_none()
     }
 
     /// As [`LiveBlocks::met_bytes_in`].
@@ -272,33 +272,33 @@ impl Pairing {
     }
 
     #[inline(always)]
-    fn place(&mut self, thread: ThreadIndex, address: u64, block: BlockId) {
-        if let Some(old) = self.live.insert(address, block) {
-            self.overlap(address, old);
+    fn place(&mut self, thread: ThreadIndex, at: Located, block: BlockId) {
+        if let Some(old) = self.live.insert(at, block) {
+            self.overlap(at.address(), old);
         }
         if !self.pending_frees.is_empty() {
-            self.resolve_pending(thread, address);
+            self.resolve_pending(thread, at.address());
         }
     }
 
     #[inline(always)]
-    pub(crate) fn free(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
-        let time_us = self.advance(time_us);
-        match self.take(address) {
+    pub(crate) fn free(&mut self, thread: ThreadIndex, at: impl Into<Located>, time_us: u64) {
+        let (at, time_us) = (at.into(), self.advance(time_us));
+        match self.take(at) {
             Some(block) => self.free_block(thread, block, time_us),
-            None => self.free_unknown(thread, address, time_us),
+            None => self.free_unknown(thread, at.address(), time_us),
         }
     }
 
     /// Removes and returns the block at an address.
     #[inline(always)]
-    fn take(&mut self, address: u64) -> Option<BlockId> {
+    fn take(&mut self, at: Located) -> Option<BlockId> {
         if !self.displaced.is_empty()
-            && let Some(block) = self.take_displaced(address)
+            && let Some(block) = self.take_displaced(at.address())
         {
             return Some(block);
         }
-        self.live.remove(address)
+        self.live.remove(at)
     }
 
     #[inline(always)]
@@ -316,28 +316,35 @@ impl Pairing {
     }
 
     /// A `realloc` begins; `is_nested` says that a signal handler called it during another one of the same thread.
-    pub(crate) fn realloc_begin(&mut self, thread: ThreadIndex, address: u64, is_nested: bool, time_us: u64) {
-        let time_us = self.advance(time_us);
-        let at = thread.0 as usize;
-        if self.reallocating.len() <= at {
-            self.reallocating.resize_with(at + 1, Vec::new);
+    pub(crate) fn realloc_begin(
+        &mut self,
+        thread: ThreadIndex,
+        at: impl Into<Located>,
+        is_nested: bool,
+        time_us: u64,
+    ) {
+        let (at, time_us) = (at.into(), self.advance(time_us));
+        let address = at.address();
+        let index = thread.0 as usize;
+        if self.reallocating.len() <= index {
+            self.reallocating.resize_with(index + 1, Vec::new);
         }
         // One before whose end was lost: its block is where it was.
-        while (!is_nested && !self.reallocating[at].is_empty())
-            || self.reallocating[at].len() >= REALLOCATIONS_NESTED_MAX
+        while (!is_nested && !self.reallocating[index].is_empty())
+            || self.reallocating[index].len() >= REALLOCATIONS_NESTED_MAX
         {
             if let Reallocating::Block(address, block) = self.begun(thread) {
-                self.place(thread, address, block);
+                self.place(thread, address.into(), block);
             }
         }
-        let state = match self.take(address) {
+        let state = match self.take(at) {
             Some(block) => Reallocating::Block(address, block),
             None => {
                 self.wait_for(address, PendingFree { thread, time_us, by_realloc: true });
                 Reallocating::Unknown(address)
             }
         };
-        self.reallocating[at].push(state);
+        self.reallocating[index].push(state);
     }
 
     /// Returns how the thread's innermost `realloc` began; nothing waits for its block any more.
@@ -354,7 +361,7 @@ impl Pairing {
     pub(crate) fn realloc_done(
         &mut self,
         thread: ThreadIndex,
-        address: u64,
+        at: impl Into<Located>,
         stack: StackId,
         size: u64,
         time_us: u64,
@@ -371,7 +378,7 @@ impl Pairing {
                 block
             }
         };
-        self.place(thread, address, block);
+        self.place(thread, at.into(), block);
     }
 
     /// A live block becomes one of another size.
@@ -421,7 +428,7 @@ impl Pairing {
 
     pub(crate) fn realloc_failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
         if let Reallocating::Block(address, block) = self.begun(thread) {
-            self.place(thread, address, block);
+            self.place(thread, address.into(), block);
         }
         self.failed(thread, stack, size, time_us);
     }
@@ -479,7 +486,7 @@ impl Pairing {
                 match begun.rev().find(waiting) {
                     Some(begun) => *begun = Reallocating::Block(address, block),
                     // Its end was lost: the block is where it was.
-                    None => self.place(free.thread, address, block),
+                    None => self.place(free.thread, address.into(), block),
                 }
             } else {
                 self.free_block(free.thread, block, now_us);

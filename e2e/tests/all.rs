@@ -18,6 +18,7 @@ mod delayed;
 mod diff;
 mod door;
 mod doorbell;
+mod filtered_starts;
 mod flame_browser;
 mod gate;
 mod gate_blame;

@@ -71,7 +71,7 @@ fn a_kernel_that_refuses_perf_events_is_no_reason_not_to_sample() {
 fn a_program_does_not_notice_the_timers() {
     let workshop = Workshop::new("timers-signals");
     let program = built(&workshop, "signals");
-    for what in ["blocked", "handled", "waits", "interrupted", "threads", "elsewhere", "forks"] {
+    for what in ["blocked", "handled", "waits", "interrupted", "threads", "elsewhere", "forks", "rights"] {
         let recorded = timed(&workshop, &[text(&program), what]).ended(Exit::Status(7));
         assert_eq!(recorded.stdout, "", "{what}: {recorded}");
         let document = report(&workshop, &["timers.pb.gz"]);

@@ -252,6 +252,13 @@ static int filtered(void) {
 }
 
 /* Forks while it works, in the ways that there are. */
+/* What a daemon does before it changes its user. */
+static int keeps_rights(void) {
+    int right = is(prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == 0, "the rights");
+    spin_for(0.3);
+    return right;
+}
+
 static int forks(void) {
     int right = 1, status = 0;
     for (int i = 0; i < 4; i++) {
@@ -320,7 +327,7 @@ int main(int count, char **words) {
         int (*run)(void);
     } all[] = {
         {"blocked", blocked}, {"unseen", unseen}, {"handled", handled}, {"waits", waits}, {"interrupted", interrupted},
-        {"threads", threads}, {"elsewhere", elsewhere}, {"filtered", filtered}, {"forks", forks},
+        {"threads", threads}, {"elsewhere", elsewhere}, {"filtered", filtered}, {"forks", forks}, {"rights", keeps_rights},
         {"trapped", trapped}, {"executes", executes}, {"executed", executed}, {"chain", chain},
     };
     for (size_t i = 0; count > 1 && i < sizeof all / sizeof *all; i++)

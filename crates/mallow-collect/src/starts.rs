@@ -107,7 +107,9 @@ impl Noted {
     /// Returns whether a process that registers like this is the program. One that cannot load the library is not,
     /// although it may `exec` another one.
     fn becomes(&self, pid: u32, started_ns: u64) -> bool {
-        self.pid == pid && started_ns >= self.time_ns && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER)
+        self.pid == pid
+            && started_ns >= self.time_ns
+            && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER | FOUND_FILTERED)
     }
 
     fn reason(&self, network: u64) -> String {
@@ -125,6 +127,9 @@ impl Noted {
             }
             FOUND_LIMITED => {
                 "a limit on memory, on the length of files or on their number (ulimit -v, -f, -n) leaves no room for it"
+            }
+            FOUND_FILTERED => {
+                "it was started behind a filter of system calls (seccomp) that does not let through what mallow needs"
             }
             _ if self.network != 0 && network != 0 && self.network != network => {
                 "it was started in another network namespace that does not see mallow's folder either, so mallow cannot be reached"

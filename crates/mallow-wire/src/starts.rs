@@ -55,3 +55,5 @@ pub const FOUND_ELSEWHERE: u32 = 6;
 pub const FOUND_LIMITED: u32 = 7;
 /// The start that was noted with the same process and time has failed.
 pub const FOUND_FAILED: u32 = 8;
+/// A filter of system calls that was set before does not let through what a recording begins with.
+pub const FOUND_FILTERED: u32 = 9;

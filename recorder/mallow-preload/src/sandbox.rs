@@ -93,7 +93,7 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
         match restriction {
             Restriction::Open => {}
             _ if process::is_borrowed() => {}
-            Restriction::Filtered => thread::before_filter(caller),
+            Restriction::Filtered(program) => thread::before_filter(caller, program as usize),
             Restriction::Closed => thread::before_closing(caller),
             Restriction::Rights | Restriction::Alone => helper_thread::end(),
         }

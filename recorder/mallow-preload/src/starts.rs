@@ -11,7 +11,6 @@ use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Search, Start};
-use mallow_recorder::sys;
 
 static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
@@ -270,7 +269,7 @@ unsafe fn in_place(
     let Some(mut start) = (unsafe { Start::of(name, search, environment) }) else {
         return own_limits::in_place(as_it_is);
     };
-    let pid = sys::getpid();
+    let pid = start.own_pid();
     let note = start.note(pid);
     let answer = own_limits::in_place(|| match start.loses_library() {
         // SAFETY: by contract.

@@ -16,6 +16,7 @@
 use crate::asking;
 use crate::bounds::first;
 use crate::elf;
+use crate::filters;
 use crate::loads;
 use crate::modules;
 use crate::patches;
@@ -67,7 +68,7 @@ pub(crate) fn started() -> bool {
     if fork_cleared.stage.load(Ordering::Acquire) == READY {
         return true;
     }
-    if process::is_filtered() {
+    if filters::stop_ours() {
         // Forked after the filter was set: only the parent can be told, whose memory we still have.
         if process::end_first() && !process::shared().is_null() {
             process::header().children_filtered.fetch_add(1, Ordering::Relaxed);

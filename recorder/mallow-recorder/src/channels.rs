@@ -6,6 +6,7 @@
 use crate::bootstrap;
 use crate::bounds::at;
 use crate::collector_timeout;
+use crate::filters;
 use crate::memo::Memo;
 use crate::process;
 use crate::sys;
@@ -41,6 +42,8 @@ pub enum NoChannel {
     Full,
     /// The process is not recorded, or not yet, or it is too early to know.
     NotRecorded,
+    /// The thread would be killed if it asked for its number, by which it owns a channel.
+    Hidden,
 }
 
 /// A channel for the calling thread, starting the process first if need be.
@@ -54,6 +57,9 @@ pub fn take_channel() -> Result<Place, NoChannel> {
     let header = process::header();
     if header.is_early.load(Ordering::Relaxed) != 0 {
         return Err(NoChannel::NotRecorded);
+    }
+    if filters::hide_threads() {
+        return Err(NoChannel::Hidden);
     }
     // SAFETY: the channels lie in the shared memory.
     let channels = unsafe {

@@ -27,6 +27,7 @@
 //! | [`unloads`] | generations of addresses: which code was unloaded since |
 //! | [`cfi`] | interprets the unwind tables for an address |
 //! | [`sandbox`] | detects system calls that sandbox a thread |
+//! | [`filters`] | runs a filter of system calls for those of ours |
 //! | `collector_timeout` | how long the collector may be silent |
 //! | `doorbell` | wakes a collector that sleeps |
 //! | [`ring`] | writes and publishes records |
@@ -84,6 +85,7 @@ mod collector_timeout;
 pub mod counted;
 mod doorbell;
 pub mod elf;
+pub mod filters;
 pub mod found;
 pub mod from_scratch;
 mod kept;

@@ -19,8 +19,8 @@ const SECCOMP_SET_MODE_FILTER: u64 = 1;
 pub enum Restriction {
     /// Nothing.
     Open,
-    /// System calls are filtered.
-    Filtered,
+    /// System calls are filtered, by the `struct sock_fprog` at an address.
+    Filtered(u64),
     /// No call of ours is possible, or no time stamp.
     Closed,
     /// It changes what becomes of this thread's rights when the user changes. The C library changes the user of all threads, and ends the process when that
@@ -35,7 +35,7 @@ pub enum Restriction {
 pub fn of_prctl(option: u64, value: u64, pointer: u64) -> Restriction {
     match (option, value) {
         (PR_SET_SECCOMP, SECCOMP_MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => Restriction::Closed,
-        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Restriction::Filtered,
+        (PR_SET_SECCOMP, SECCOMP_MODE_FILTER) if pointer != 0 => Restriction::Filtered(pointer),
         (PR_SET_KEEPCAPS, 1..) | (PR_SET_SECUREBITS, _) => Restriction::Rights,
         _ => Restriction::Open,
     }
@@ -80,7 +80,7 @@ pub fn of_syscall(number: u64, first: u64, second: u64, third: u64) -> Restricti
         (SYS_SETNS, _) => of_setns(second),
         // With flags the kernel refuses it.
         (SYS_SECCOMP, SECCOMP_SET_MODE_STRICT) if second == 0 && third == 0 => Restriction::Closed,
-        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Restriction::Filtered,
+        (SYS_SECCOMP, SECCOMP_SET_MODE_FILTER) if third != 0 => Restriction::Filtered(third),
         _ => Restriction::Open,
     }
 }
@@ -103,11 +103,14 @@ mod tests {
         use Restriction::{Closed, Filtered, Open};
         assert_eq!(
             [of_prctl(38, 1, 0), of_prctl(PR_SET_SECCOMP, 2, 9), of_prctl(PR_SET_SECCOMP, 1, 9)],
-            [Open, Filtered, Closed]
+            [Open, Filtered(9), Closed]
         );
         assert_eq!([of_prctl(PR_SET_TSC, 2, 0), of_prctl(PR_SET_TSC, 1, 0)], [Closed, Open]);
-        assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2, 9), Filtered);
-        assert_eq!([of_syscall(SYS_SECCOMP, 0, 0, 0), of_syscall(SYS_SECCOMP, 1, 0, 9)], [Closed, Filtered]);
+        assert_eq!(of_syscall(SYS_PRCTL, PR_SET_SECCOMP, 2, 9), Filtered(9));
+        assert_eq!(
+            [of_syscall(SYS_SECCOMP, 0, 0, 0), of_syscall(SYS_SECCOMP, 1, 0, 9)],
+            [Closed, Filtered(9)]
+        );
         assert_eq!([of_syscall(SYS_SECCOMP, 2, 0, 9), of_syscall(202, 1, 0, 9)], [Open, Open]);
     }
 

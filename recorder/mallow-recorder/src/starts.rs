@@ -4,13 +4,14 @@
 //! `vfork` child, on its parent's memory and stack: what is mapped is unmapped before the program takes over, nothing else is kept,
 //! and `errno` is not touched.
 
+use crate::filters;
 use crate::own_limits;
 use crate::process;
 use crate::session;
 use crate::session::Strings;
 use crate::sys;
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::executable::{Obstacle, core_in, obstacle};
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
@@ -36,26 +37,47 @@ const AT_FDCWD: i32 = -100;
 
 /// A program that is about to start.
 #[derive(Debug)]
-pub struct Start {
+pub struct Start<'a> {
     found: u32,
     time_ns: u64,
     network: u64,
     /// Until it is noted.
-    path: Option<sys::Scratch>,
+    path: Option<Path<'a>>,
     path_bytes: usize,
 }
 
-impl Start {
-    /// Looks at the program. None when this process is not recorded, or when calls of ours may be forbidden here.
+#[derive(Debug)]
+enum Path<'a> {
+    Found(sys::Scratch),
+    AsGiven(&'a CStr),
+}
+
+impl Path<'_> {
+    fn bytes(&mut self) -> &[u8] {
+        match self {
+            Path::Found(page) => page.bytes(),
+            Path::AsGiven(name) => name.to_bytes(),
+        }
+    }
+}
+
+impl Start<'_> {
+    /// Looks at the program. None when this process is not recorded.
     ///
     /// # Safety
     /// `name` is a string or null, `environment` a list of strings or null.
-    pub unsafe fn of(name: *const c_char, search: Search, environment: Strings) -> Option<Start> {
-        if name.is_null() || process::shared().is_null() || process::is_filtered() {
+    pub unsafe fn of<'a>(name: *const c_char, search: Search, environment: Strings) -> Option<Start<'a>> {
+        if name.is_null() {
             return None;
         }
         // SAFETY: by contract.
-        let name = unsafe { CStr::from_ptr(name) };
+        let name: &'a CStr = unsafe { CStr::from_ptr(name) };
+        if filters::stop_ours() {
+            return Some(Start::unseen(name));
+        }
+        if process::shared().is_null() {
+            return None;
+        }
         let mut path = sys::Scratch::map()?;
         let mut path_bytes = match search {
             Search::Path | Search::File(AT_FDCWD) => join(&[name.to_bytes()], &mut path),
@@ -68,12 +90,31 @@ impl Start {
         if let Search::File(_) = search {
             path_bytes = name_of_open(&mut path).unwrap_or(path_bytes);
         }
-        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path: Some(path), path_bytes })
+        let path = Some(Path::Found(path));
+        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path, path_bytes })
+    }
+
+    /// A program of which nothing can be found out, as no call of ours may be made. It has a time of its own, and not that of a clock: notes are told apart by
+    /// it, and it will not register.
+    fn unseen(name: &CStr) -> Start<'_> {
+        static UNSEEN: AtomicU64 = AtomicU64::new(0);
+        let time_ns = UNSEEN.fetch_add(1, Ordering::Relaxed);
+        let path_bytes = name.to_bytes().len();
+        Start { found: FOUND_FILTERED, time_ns, network: 0, path: Some(Path::AsGiven(name)), path_bytes }
     }
 
     /// Returns whether the program's environment has to lose the library: it would fail or complain because of it.
     pub fn loses_library(&self) -> bool {
-        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE)
+        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE | FOUND_FILTERED)
+    }
+
+    /// The process that it takes the place of, as far as that can be asked.
+    pub fn own_pid(&self) -> u32 {
+        match self.found {
+            FOUND_FILTERED if process::shared().is_null() => 0,
+            FOUND_FILTERED => process::header().pid,
+            _ => sys::getpid(),
+        }
     }
 
     /// Writes a note for the collector: the program replaces the image of process `pid`.
@@ -82,6 +123,9 @@ impl Start {
         // parent.
         let mut path = self.path.take();
         let name = path.as_mut().and_then(|path| path.bytes().get(..self.path_bytes)).unwrap_or(&[]);
+        if process::shared().is_null() {
+            return None;
+        }
         write(pid, self.time_ns, self.network, self.found, name)
     }
 

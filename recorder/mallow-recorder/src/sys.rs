@@ -3,6 +3,7 @@
 //! Every function returns the kernel's answer, negative error numbers included.
 
 mod lasting;
+mod of_a_start;
 mod sockets;
 
 use core::arch::asm;
@@ -10,6 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub use lasting::{
     Sharing, is_lasting, keep_small, lasting_bytes, lock, lock_all, lock_limit_bytes, unlock_lasting,
 };
+pub use of_a_start::{CALLS_OF_A_START, THREAD_ID};
 pub use sockets::{SocketName, Timeout, connect, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;

@@ -27,6 +27,7 @@
 
 use crate::Caller;
 use crate::channels::{self, NoChannel};
+use crate::filters;
 use crate::from_scratch;
 use crate::memo::Memo;
 use crate::objects;
@@ -296,6 +297,11 @@ unsafe fn enter_first(caller: Caller) -> Entry {
                 tls::set((&raw const WITHOUT_CHANNEL.0).cast_mut().cast());
                 return Entry::Pass;
             }
+            Err(NoChannel::Hidden) => {
+                process::header().threads_locked_in.fetch_add(1, Ordering::Relaxed);
+                become_ours();
+                return Entry::Pass;
+            }
             Err(NoChannel::NotRecorded) => return Entry::Pass,
         };
         let thread = place.thread.cast::<Thread>();
@@ -491,13 +497,14 @@ pub fn unrecorded(work: impl FnOnce()) {
 }
 
 /// The calling thread, and those that it starts, will be under a filter of system calls: what needs others than an allocator
-/// does is done now, and left out from now on.
+/// does is done now, and left out from now on. `program` is the filter's, as [`crate::filters::note`] takes it.
 ///
 /// # Safety
 /// As [`enter`].
-pub unsafe fn before_filter(caller: Caller) {
+pub unsafe fn before_filter(caller: Caller, program: usize) {
     // SAFETY: by contract. The call that begins and ends here makes the thread known.
     drop(unsafe { enter(caller) });
+    filters::note(program);
     process::note_filter();
 }
 
@@ -515,6 +522,7 @@ pub unsafe fn before_closing(caller: Caller) {
             become_ours();
         }
     }
+    filters::note_closed();
     process::note_filter();
 }
 

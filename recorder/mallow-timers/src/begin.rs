@@ -7,7 +7,7 @@ use core::ffi::{c_int, c_void};
 use core::mem::transmute;
 use mallow_recorder::real::Real;
 use mallow_recorder::script::{self, sampled};
-use mallow_recorder::sys;
+use mallow_recorder::{process, sys};
 use mallow_wire::timers::{BEGINS, BY_EVENTS, BY_TIMERS, FORKED, MORE, Note};
 
 /// Glibc's, which also says whose handlers they are.
@@ -18,14 +18,21 @@ type Hook = Option<extern "C" fn()>;
 
 /// The program begins.
 pub(crate) extern "C" fn begin() {
+    // Before any call that the loader does not make, too: a filter was not asked about ours, which could end the program.
+    let filters = filters();
+    if filters > 0
+        && let Some(memory) = memory::open_if_needed()
+        && filters > memory.filters()
+    {
+        process::note_filter();
+        if memory.way() == BY_TIMERS || script::meet_loaded() {
+            memory.count(|header| &header.processes_filtered);
+        }
+        return threads::close();
+    }
     let has_script = script::meet_loaded();
     let Some(memory) = memory::open(|way| way == BY_TIMERS || has_script) else { return };
     ids::find_out();
-    if filters() > memory.filters() {
-        // Our calls were not asked about: they could end the program.
-        memory.count(|header| &header.processes_filtered);
-        return threads::close();
-    }
     let signal = signals::choose(memory.way());
     match kernel::handle(signal, on_signal as *const () as usize) {
         Some((handler, flags, mask)) => signals::found(handler, flags, mask),

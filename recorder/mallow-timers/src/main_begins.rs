@@ -1,6 +1,6 @@
 //! The moment before `main`, at which a runtime that makes code is asked to write it down.
 
-use crate::memory;
+use crate::{memory, threads};
 use mallow_recorder::runtimes::{self, MainArguments};
 use mallow_recorder::{Caller, export_start_main, session, sys};
 use mallow_wire::timers::{ASKED, Note, VARIABLE};
@@ -8,7 +8,7 @@ use mallow_wire::timers::{ASKED, Note, VARIABLE};
 export_start_main!(is_wanted, work);
 
 fn is_wanted() -> bool {
-    runtimes::is_concerned_in_samples() && session::variable(VARIABLE).is_some()
+    threads::is_open() && runtimes::is_concerned_in_samples() && session::variable(VARIABLE).is_some()
 }
 
 /// # Safety

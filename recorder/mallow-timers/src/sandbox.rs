@@ -3,9 +3,9 @@
 
 use crate::memory::memory;
 use crate::{execs, threads};
-use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, of_prctl, of_syscall};
+use mallow_recorder::{export_before, process};
 use mallow_wire::timers::BY_EVENTS;
 
 static PRCTL: Real = Real::named(c"prctl");
@@ -30,9 +30,12 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64) -
 }
 
 fn prepare(restriction: Restriction) {
-    if restriction == Restriction::Open {
+    if !matches!(restriction, Restriction::Filtered(_) | Restriction::Closed) {
         return;
     }
+    // What a function that starts a program would look up behind the filter.
+    execs::find_real();
+    process::note_filter();
     let Some(memory) = memory() else { return };
     match memory.way() {
         BY_EVENTS => _ = execs::end_events(),

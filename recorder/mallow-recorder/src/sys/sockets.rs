@@ -2,13 +2,13 @@
 
 use super::{call, close};
 
-const POLL: usize = 7;
-const SOCKET: usize = 41;
-const CONNECT: usize = 42;
-const SENDTO: usize = 44;
-const SENDMSG: usize = 46;
-const RECVMSG: usize = 47;
-const SETSOCKOPT: usize = 54;
+pub(super) const POLL: usize = 7;
+pub(super) const SOCKET: usize = 41;
+pub(super) const CONNECT: usize = 42;
+pub(super) const SENDTO: usize = 44;
+pub(super) const SENDMSG: usize = 46;
+pub(super) const RECVMSG: usize = 47;
+pub(super) const SETSOCKOPT: usize = 54;
 
 /// The address of a listening socket.
 #[derive(Clone, Copy, Debug)]

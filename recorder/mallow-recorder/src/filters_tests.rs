@@ -1,0 +1,95 @@
+//! Filters run here, against what the kernel would say.
+
+use super::*;
+
+const fn step(code: u16, if_true: u8, if_false: u8, value: u32) -> Instruction {
+    Instruction { code, if_true, if_false, value }
+}
+
+const ALLOW: Instruction = step(6, 0, 0, 0x7fff_0000);
+const KILL: Instruction = step(6, 0, 0, 0);
+
+/// Filters with every instruction, and what they say of a call with number 41 and arguments 1, 0x5_0000_0002 and 3.
+#[test]
+fn a_filter_says_here_what_it_says_to_the_kernel() {
+    let is = |value| step(0x15, 0, 1, value);
+    let word = |offset| step(0x20, 0, 0, offset);
+    let of = |steps: &[Instruction]| answer(steps, (41, [1, 0x5_0000_0002, 3]));
+    let lets = |steps: &[Instruction]| {
+        let all: Vec<Instruction> = steps.iter().copied().chain([ALLOW, KILL]).collect();
+        of(&all) == Some(ALLOW.value)
+    };
+    for (offset, value) in
+        [(0, 41), (4, 0xc000_003e), (16, 1), (20, 0), (24, 2), (28, 5), (32, 3), (40, 0), (60, 0)]
+    {
+        assert!(lets(&[word(offset), is(value)]) && !lets(&[word(offset), is(value + 1)]), "{offset}");
+    }
+    for offset in [2, 64, 68, u32::MAX] {
+        assert_eq!(of(&[word(offset), ALLOW]), None);
+    }
+    let constant = |value| step(0x00, 0, 0, value);
+    let index = |value| step(0x01, 0, 0, value);
+    let calculations = [
+        (0x04, 25),
+        (0x14, 15),
+        (0x24, 100),
+        (0x34, 4),
+        (0x44, 21),
+        (0x54, 4),
+        (0x64, 640),
+        (0x74, 0),
+        (0xa4, 17),
+    ];
+    for (code, expected) in calculations {
+        assert!(lets(&[constant(20), step(code, 0, 0, 5), is(expected)]), "{code:x}");
+        assert!(lets(&[constant(20), index(5), step(code | 8, 0, 0, 99), is(expected)]), "{code:x} by index");
+    }
+    assert!(lets(&[constant(1), step(0x84, 0, 0, 0), is(u32::MAX)]));
+    assert_eq!(of(&[constant(1), step(0x34, 0, 0, 0), ALLOW]), None);
+    // By way of memory, both registers, and the length.
+    assert!(lets(&[constant(7), step(0x02, 0, 0, 3), constant(0), step(0x60, 0, 0, 3), is(7)]));
+    assert!(lets(&[index(8), step(0x03, 0, 0, 15), step(0x61, 0, 0, 15), step(0x87, 0, 0, 0), is(8)]));
+    assert!(lets(&[constant(9), step(0x07, 0, 0, 0), constant(0), step(0x87, 0, 0, 0), is(9)]));
+    assert!(
+        lets(&[step(0x80, 0, 0, 0), is(64)]) && lets(&[step(0x81, 0, 0, 0), step(0x87, 0, 0, 0), is(64)])
+    );
+    assert_eq!(of(&[step(0x60, 0, 0, 16), ALLOW]), None);
+    for (code, value, holds) in [
+        (0x25, 4, true),
+        (0x25, 5, false),
+        (0x35, 5, true),
+        (0x35, 6, false),
+        (0x45, 4, true),
+        (0x45, 2, false),
+    ] {
+        assert_eq!(lets(&[constant(5), step(code, 0, 1, value)]), holds, "{code:x} {value}");
+        assert_eq!(lets(&[constant(5), index(value), step(code | 8, 0, 1, 0)]), holds, "{code:x} {value}");
+    }
+    assert_eq!(of(&[step(0x05, 0, 0, 1), KILL, ALLOW]), Some(ALLOW.value));
+    assert_eq!(of(&[constant(3), step(0x16, 0, 0, 0)]), Some(3));
+    // What leaves the program or is none.
+    for broken in
+        [&[][..], &[constant(0)], &[step(0x05, 0, 0, u32::MAX), ALLOW], &[step(0x28, 0, 0, 0), ALLOW]]
+    {
+        assert_eq!(of(broken), None, "{broken:?}");
+    }
+}
+
+#[test]
+fn a_filter_that_answers_one_of_our_calls_is_told_from_one_that_does_not() {
+    let against = |number: u32, action| {
+        let filter = [step(0x20, 0, 0, 0), step(0x15, 0, 1, number), step(6, 0, 0, action), ALLOW];
+        let program = [filter.len(), filter.as_ptr() as usize];
+        lets_all_through(program.as_ptr() as usize, &sys::CALLS_OF_A_START)
+    };
+    const LOG: u32 = 0x7ffc_0000;
+    // socket and ptrace: killed, trapped, refused, answered by nobody, and let through.
+    for action in [0x8000_0000, 0, 0x3_0000, 0x5_0001, 0x7ff0_0000, 0x7fc0_0000] {
+        assert_eq!((against(41, action), against(101, action)), (false, true), "{action:x}");
+    }
+    assert!(against(41, LOG));
+    for nothing in [[0, 0], [1, 0], [5000, 8]] {
+        assert!(!lets_all_through(nothing.as_ptr() as usize, &[sys::THREAD_ID]), "{nothing:?}");
+    }
+    assert!(!lets_all_through(8, &[]));
+}

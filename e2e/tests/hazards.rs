@@ -43,6 +43,7 @@ hazard!(plugin_cycles);
 hazard!(posix_spawn_child);
 hazard!(realloc_chain);
 hazard!(requests);
+hazard!(dispatched);
 hazard!(sandboxed);
 hazard!(sandboxed_ring);
 hazard!(segment_hole);

@@ -13,8 +13,8 @@ pub(crate) fn warnings(mapping: &Mapping, pid: u32) -> Vec<String> {
     let locked_in = header.threads_locked_in.load(Ordering::Relaxed);
     if locked_in > 0 {
         warnings.push(format!(
-            "process {pid}: threads of it went into seccomp's strict mode, gave up time stamps, or began behind a filter against gettid \
-             (threads: {locked_in}); what they did from then on is missing"
+            "process {pid}: mallow cannot run in threads of it that went into seccomp's strict mode, gave up time stamps, whose system calls became \
+             signals, or that began behind a filter against gettid (threads: {locked_in}); what they did from then on is missing"
         ));
     }
     let broken = header.invariants_broken.load(Ordering::Relaxed);

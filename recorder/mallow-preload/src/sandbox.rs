@@ -35,12 +35,12 @@ unsafe extern "C" fn before_prctl(
     option: u64,
     value: u64,
     pointer: u64,
-    _fourth: u64,
+    fourth: u64,
     sp: usize,
     bp: usize,
 ) -> usize {
     // SAFETY: the registers of the call.
-    unsafe { prepare(of_prctl(option, value, pointer), Caller { sp, bp }) };
+    unsafe { prepare(of_prctl(option, value, pointer, fourth), Caller { sp, bp }) };
     PRCTL.address()
 }
 
@@ -95,6 +95,7 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
             _ if process::is_borrowed() => {}
             Restriction::Filtered(program) => thread::before_filter(caller, program as usize),
             Restriction::Closed => thread::before_closing(caller),
+            Restriction::Dispatched => thread::before_dispatch(caller),
             Restriction::Rights | Restriction::Alone => helper_thread::end(),
         }
     }

@@ -93,3 +93,23 @@ fn a_filter_that_answers_one_of_our_calls_is_told_from_one_that_does_not() {
     }
     assert!(!lets_all_through(8, &[]));
 }
+
+/// Whatever a program may try to set: an answer or none, after as many steps as it has instructions at most.
+#[test]
+fn no_program_is_too_odd_to_be_asked() {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut answered = 0;
+    for _ in 0..200_000 {
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 32) as u32
+        };
+        let filter: Vec<Instruction> = (0..random() % 12)
+            .map(|_| {
+                step((random() & 0xff) as u16, (random() & 3) as u8, (random() & 3) as u8, random() % 72)
+            })
+            .collect();
+        answered += usize::from(answer(&filter, (41, [1, 2, 3])).is_some());
+    }
+    assert!(answered > 10_000, "{answered}");
+}

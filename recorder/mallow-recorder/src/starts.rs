@@ -10,6 +10,7 @@ use crate::process;
 use crate::session;
 use crate::session::Strings;
 use crate::sys;
+use crate::thread_status::ThreadStatus;
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicU64, Ordering};
 use mallow_wire::executable::{Obstacle, core_in, obstacle};
@@ -75,7 +76,7 @@ impl Start<'_> {
         if filters::stop_ours() {
             return Some(Start::unseen(name));
         }
-        if process::shared().is_null() {
+        if process::shared().is_null() || is_locked_in() {
             return None;
         }
         let mut path = sys::Scratch::map()?;
@@ -144,6 +145,12 @@ impl Start<'_> {
             write(pid, self.time_ns, 0, FOUND_FAILED, &[]);
         }
     }
+}
+
+/// Returns whether the calling thread may be unable to make calls of ours, which the program that takes its place can.
+fn is_locked_in() -> bool {
+    let is_off = ThreadStatus::current().is_some_and(ThreadStatus::is_off);
+    is_off && process::header().threads_locked_in.load(Ordering::Relaxed) > 0
 }
 
 fn write(pid: u32, time_ns: u64, network: u64, found: u32, path: &[u8]) -> Option<&'static StartNote> {

@@ -514,6 +514,16 @@ pub unsafe fn before_filter(caller: Caller, program: usize) {
 /// As [`enter`].
 pub unsafe fn before_closing(caller: Caller) {
     // SAFETY: by contract.
+    unsafe { before_dispatch(caller) };
+    filters::note_closed();
+}
+
+/// Calls of ours will be signals of the program's in the calling thread: it is recorded up to here.
+///
+/// # Safety
+/// As [`enter`].
+pub unsafe fn before_dispatch(caller: Caller) {
+    // SAFETY: by contract.
     unsafe {
         if let Entry::Record(guard) | Entry::Count(guard) = enter(caller) {
             (*guard.thread()).status.switch_off();
@@ -522,7 +532,6 @@ pub unsafe fn before_closing(caller: Caller) {
             become_ours();
         }
     }
-    filters::note_closed();
     process::note_filter();
 }
 

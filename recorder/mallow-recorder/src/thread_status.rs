@@ -41,6 +41,11 @@ impl ThreadStatus {
         (!thread.is_null()).then(|| unsafe { &*thread })
     }
 
+    /// Returns whether its calls pass by, or will from the end of the one at hand.
+    pub fn is_off(&self) -> bool {
+        self.home.load(Ordering::Relaxed) == OFF
+    }
+
     /// The thread's calls pass by from the end of the one at hand.
     pub fn switch_off(&self) {
         self.home.store(OFF, Ordering::Relaxed);

@@ -14,8 +14,8 @@ static SYSCALL: Real = Real::named(c"syscall");
 export_before!(prctl => before_prctl);
 export_before!(syscall => before_syscall);
 
-extern "C" fn before_prctl(option: u64, value: u64, pointer: u64) -> usize {
-    prepare(of_prctl(option, value, pointer));
+extern "C" fn before_prctl(option: u64, value: u64, pointer: u64, fourth: u64) -> usize {
+    prepare(of_prctl(option, value, pointer, fourth));
     PRCTL.address()
 }
 
@@ -30,7 +30,7 @@ extern "C" fn before_syscall(number: u64, first: u64, second: u64, third: u64) -
 }
 
 fn prepare(restriction: Restriction) {
-    if !matches!(restriction, Restriction::Filtered(_) | Restriction::Closed) {
+    if !matches!(restriction, Restriction::Filtered(_) | Restriction::Closed | Restriction::Dispatched) {
         return;
     }
     // What a function that starts a program would look up behind the filter.

@@ -62,7 +62,7 @@ fn named(warnings: &Value) -> u64 {
 /// Each child makes a hundred allocations, and the others together the one of their output.
 fn is_recorded_or_named(well: u64, allocations: u64, named: u64) -> bool {
     let recorded = allocations / 100;
-    allocations % 100 == 1 && recorded > 400 && named > 20 && recorded + named >= well
+    allocations % 100 == 1 && recorded > 400 && named > 10 && recorded + named >= well
 }
 
 #[test]

@@ -87,6 +87,8 @@ int main(int count, char **words) {
   for (unsigned call = 0; call < CALLS; call++) {
     // Nobody could end.
     if (action != SECCOMP_RET_KILL_PROCESS && (call == SYS_exit || call == SYS_exit_group)) continue;
+    // Whether a thread has ended before somebody waits for it is a matter of luck.
+    if (words[2][0] == 'n' && call == SYS_futex) continue;
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {

@@ -8,11 +8,8 @@
 //! Known limits: filters that programs set which are not recorded; a filter that decides by the instruction's address.
 
 use crate::process;
-use crate::sys;
+use crate::sys::{self, Call};
 use core::sync::atomic::{AtomicBool, Ordering};
-
-/// A call's number and first arguments.
-type Call = (usize, [usize; 3]);
 
 /// Some filter does not let all of the calls through that a recording begins with.
 static STOPS_OURS: AtomicBool = AtomicBool::new(false);
@@ -83,12 +80,18 @@ fn lets_all_through(program: usize, calls: &[Call]) -> bool {
     }
 }
 
-/// Whether a filter lets a call through: its number, and its first arguments.
+/// Whether a filter lets a call through, or has it fail where that does no harm.
 fn lets_through(filter: &[Instruction], call: Call) -> bool {
     const ALLOW: u32 = 0x7fff_0000;
     const LOG: u32 = 0x7ffc_0000;
+    const ERRNO: u32 = 0x0005_0000;
     const ACTION: u32 = 0xffff_0000;
-    answer(filter, call).is_some_and(|answer| matches!(answer & ACTION, ALLOW | LOG))
+    answer(filter, call).is_some_and(|answer| match answer & ACTION {
+        ALLOW | LOG => true,
+        // An error of 0 is no failure.
+        ERRNO => call.may_fail && answer != ERRNO,
+        _ => false,
+    })
 }
 
 /// What the filter returns; none if it makes no sense.
@@ -168,7 +171,7 @@ fn holds(condition: u16, a: u32, operand: u32) -> Option<bool> {
 const DATA_BYTES: u32 = 64;
 
 /// A word of `struct seccomp_data`: the number, the machine, the instruction's address, six arguments.
-fn word_of((number, arguments): Call, offset: u32) -> Option<u32> {
+fn word_of(Call { number, arguments, .. }: Call, offset: u32) -> Option<u32> {
     const X86_64: u32 = 0xc000_003e;
     let half = |word: usize| if offset.is_multiple_of(8) { word as u32 } else { (word >> 32) as u32 };
     match offset {

@@ -1,6 +1,6 @@
 //! Programs that are started behind a filter of system calls (seccomp): each ends as it ends without mallow, whatever the filter is against, and is recorded or named.
 
-use e2e::program::build_text;
+use e2e::program::{build_text, build_text_with};
 use e2e::run;
 use e2e::{Exit, Session, Workshop};
 use serde_json::Value;
@@ -78,6 +78,59 @@ fn who_forks_children_that_start_programs_behind_a_filter_is_told_of_them() {
 #[test]
 fn who_spawns_programs_behind_a_filter_is_told_of_them() {
     each_call("spawned", is_recorded_or_named);
+}
+
+/// Libc starts the shell past every function that is exported.
+#[test]
+fn whose_shells_start_programs_behind_a_filter_is_told_of_them() {
+    // The shell allocates as well, but less than the program.
+    let is_told = |well, allocations, named| {
+        named > 10 && (well - named) * 100 < allocations && allocations < well * 200
+    };
+    each_call("shell", is_told);
+    each_call("popen", is_told);
+}
+
+/// What else is preloaded is the program's affair.
+#[test]
+fn the_library_alone_is_taken_out_of_the_environment() {
+    let workshop = Workshop::new("environment");
+    let text = r#"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+extern char **environ;
+int main(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 9;
+    const char *preloads = getenv("LD_PRELOAD");
+    printf("%s\n", preloads ? preloads : "none");
+    fflush(stdout);
+    return system("echo $LD_PRELOAD; exit 3") >> 8;
+}
+"#;
+    let program = build_text(workshop.path(), "environment", text);
+    let other = build_text_with(workshop.path(), "other.so", "int other = 1;\n", &["-shared", "-fPIC"]);
+    for preloads in [None, Some(other.to_string_lossy())] {
+        let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+        let session = match preloads {
+            Some(list) => session.env("LD_PRELOAD", &list),
+            None => session,
+        };
+        let bare = session.bare();
+        assert_eq!(bare.exit, Exit::Status(3), "{bare}");
+        for observed in [session.record(), session.stat().0] {
+            assert_eq!((observed.exit, &observed.stdout), (bare.exit, &bare.stdout), "{observed}");
+        }
+    }
 }
 
 /// With a thread, and with a forked child, which is recorded like any other where the filter is against none of our calls.

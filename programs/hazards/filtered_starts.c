@@ -1,8 +1,8 @@
 // Starts itself once for each system call of a kernel, behind a filter that answers that one call, and says how each of them ended.
 //
-//   filtered_starts kill|refuse at-once|forked|spawned|no
+//   filtered_starts kill|refuse at-once|forked|spawned|shell|popen|no
 //
-// The call ends the process, or fails with EPERM. Who has set the filter takes its own place, or forks a child that does, or spawns one; or goes on
+// The call ends the process, or fails with EPERM. Who has set the filter takes its own place, or forks a child that does, or spawns one, or has a shell start one; or goes on
 // itself, in a thread and a forked child too.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -63,7 +63,16 @@ static void go_on(void) {
   exit(WIFEXITED(status) ? WEXITSTATUS(status) : 95);
 }
 
-static void start(char *path, char way) {
+static void start(char *path, const char *how) {
+  char way = how[0];
+  if (strcmp(how, "shell") == 0 || way == 'p') {
+    char command[4200];
+    snprintf(command, sizeof command, "exec %s child", path);
+    FILE *pipe = way == 'p' ? popen(command, "r") : NULL;
+    if (way == 'p' && pipe == NULL) _exit(94);
+    int status = pipe == NULL ? system(command) : pclose(pipe);
+    _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 95);
+  }
   char *own[] = {path, "child", NULL};
   pid_t child = 0;
   if (way == 's' && posix_spawn(&child, path, NULL, NULL, own, environ) != 0) _exit(97);
@@ -94,7 +103,7 @@ int main(int count, char **words) {
     if (child == 0) {
       lock_in(call, action);
       if (words[2][0] == 'n') go_on();
-      start(words[0], words[2][0]);
+      start(words[0], words[2]);
     }
     printf("%u %x\n", call, status_of(child));
   }

@@ -8,7 +8,7 @@
 //! The real function runs *before* the thread enters the recorder: `fopen` allocates, and those allocations are the
 //! program's.
 
-use crate::marks;
+use crate::{marks, starts};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char};
 use core::mem::transmute;
@@ -18,7 +18,7 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;
 use mallow_recorder::thread::{Entry, Recording, enter};
-use mallow_recorder::{Caller, bootstrap, runtimes, sys};
+use mallow_recorder::{Caller, bootstrap, filters, runtimes, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::patches::NAME_BYTES;
 use mallow_wire::shared::{COUNTED_VALUES, FEATURE_DESCRIPTORS};
@@ -160,9 +160,24 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
             } else {
                 real
             };
-            at(&TARGETS, index).store(target, Ordering::Release);
+            if starts_shell(index) && filters::stop_ours() {
+                starts::note_shell();
+            } else {
+                at(&TARGETS, index).store(target, Ordering::Release);
+            }
             target
         }
+    }
+}
+
+fn starts_shell(index: usize) -> bool {
+    at(&NAMES, index).to_bytes() == b"popen"
+}
+
+/// Behind a filter that stops our calls each shell is noted: every call asks where it goes.
+pub(crate) fn note_shells() {
+    for index in (0..COUNT).filter(|index| starts_shell(*index)) {
+        at(&TARGETS, index).store(0, Ordering::Release);
     }
 }
 

@@ -7,10 +7,11 @@
 //! so is who wants namespaces that only a process of one thread may have. Programs come here through functions of the C library, or through `syscall` where that has
 //! none.
 
-use crate::{helper_thread, locking, starts};
+use crate::{descriptors, helper_thread, locking, starts};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_setns, of_syscall, of_unshare};
+use mallow_recorder::starts::behind_filter;
 use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
@@ -93,7 +94,11 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
         match restriction {
             Restriction::Open => {}
             _ if process::is_borrowed() => {}
-            Restriction::Filtered(program) => thread::before_filter(caller, program as usize),
+            Restriction::Filtered(program) => {
+                thread::before_filter(caller, program as usize);
+                behind_filter();
+                descriptors::note_shells();
+            }
             Restriction::Closed => thread::before_closing(caller),
             Restriction::Dispatched => thread::before_dispatch(caller),
             Restriction::Rights | Restriction::Alone => helper_thread::end(),

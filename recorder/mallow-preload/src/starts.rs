@@ -11,6 +11,7 @@ use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Search, Start};
+use mallow_recorder::{export_before, filters};
 
 static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
@@ -20,11 +21,12 @@ static FEXECVE: Real = Real::named(c"fexecve");
 static EXECVEAT: Real = Real::named(c"execveat");
 static SPAWN: Real = Real::named(c"posix_spawn");
 static SPAWNP: Real = Real::named(c"posix_spawnp");
+static SYSTEM: Real = Real::named(c"system");
 
 /// Finds the real functions. Early, because that takes the loader's lock, which in a forked child may be held by a thread that the
 /// child does not have.
 pub(crate) fn find_real() {
-    for real in [&EXECVE, &EXECV, &EXECVP, &EXECVPE, &FEXECVE, &EXECVEAT, &SPAWN, &SPAWNP] {
+    for real in [&EXECVE, &EXECV, &EXECVP, &EXECVPE, &FEXECVE, &EXECVEAT, &SPAWN, &SPAWNP, &SYSTEM] {
         let _ = real.address();
     }
 }
@@ -191,6 +193,25 @@ pub unsafe extern "C" fn posix_spawnp(
     };
     // SAFETY: by contract.
     unsafe { beside(pid, name, Search::Folders, environment, start) }
+}
+
+export_before!(system => before_system);
+
+extern "C" fn before_system(command: *const c_char) -> usize {
+    if !command.is_null() && filters::stop_ours() {
+        note_shell();
+    }
+    SYSTEM.address()
+}
+
+/// Libc starts its shell itself, with the environment of this process: behind a filter that stops our calls it has lost the library.
+pub(crate) fn note_shell() {
+    // SAFETY: a string, and no environment.
+    let shell = unsafe { Start::of(c"/bin/sh".as_ptr(), Search::Path, core::ptr::null()) };
+    if let Some(mut shell) = shell {
+        let pid = shell.own_pid();
+        shell.note(pid);
+    }
 }
 
 /// `ENOSYS`, as the answer of a function that no library defines.

@@ -82,6 +82,39 @@ pub fn variable(name: &str) -> Option<&'static [u8]> {
     }
 }
 
+/// Takes the recorder's library, the first of the preloaded ones, out of this process's environment, and the variable with it if it names no other. For who can
+/// start no program any more that could use it, also by functions of libc that give the environment on unasked.
+///
+/// Another thread may read it meanwhile, as for `setenv`.
+pub fn take_library_out(is_ours: impl Fn(&[u8]) -> bool) {
+    const PRELOADS: &[u8] = b"LD_PRELOAD=";
+    let Some(mut entry) = environ().map(<*const _>::cast_mut) else { return };
+    // SAFETY: as in `variable`; list and strings lie in memory that the program may write to, as `putenv` and `unsetenv` have it.
+    unsafe {
+        while !(*entry).is_null() {
+            let list = CStr::from_ptr(*entry).to_bytes().strip_prefix(PRELOADS);
+            let first = list.and_then(|list| list.split(|byte| matches!(byte, b':' | b' ')).next());
+            let (Some(list), Some(first)) = (list, first.filter(|first| is_ours(first))) else {
+                entry = entry.add(1);
+                continue;
+            };
+            let rest = list.get(first.len() + 1..).unwrap_or_default();
+            if rest.is_empty() {
+                let mut place = entry;
+                while !(*place).is_null() {
+                    place.write(*place.add(1));
+                    place = place.add(1);
+                }
+                continue;
+            }
+            let place = (*entry).add(PRELOADS.len()).cast_mut();
+            core::ptr::copy(rest.as_ptr().cast(), place, rest.len());
+            place.add(rest.len()).write(0);
+            entry = entry.add(1);
+        }
+    }
+}
+
 /// The environment as the loader handed it to us; null when it did not.
 static AT_START: AtomicPtr<*const c_char> = AtomicPtr::new(core::ptr::null_mut());
 

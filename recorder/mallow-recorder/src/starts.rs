@@ -304,9 +304,18 @@ fn network() -> u64 {
 unsafe fn library_in<'a>(environment: Strings) -> Option<&'a [u8]> {
     // SAFETY: by contract.
     let preloads = unsafe { value_in(environment, PRELOADS)? };
-    let first = preloads.split(|byte| matches!(byte, b':' | b' ')).next()?;
-    let name = first.rsplit(|byte| *byte == b'/').next()?;
-    name.starts_with(LIBRARY).then_some(first)
+    preloads.split(|byte| matches!(byte, b':' | b' ')).next().filter(|first| is_library(first))
+}
+
+fn is_library(path: &[u8]) -> bool {
+    path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(LIBRARY))
+}
+
+/// Behind a filter that stops our calls, whatever is started is started without the library.
+pub fn behind_filter() {
+    if filters::stop_ours() {
+        session::take_library_out(is_library);
+    }
 }
 
 /// The value of a variable, whose name may end with the `=`.

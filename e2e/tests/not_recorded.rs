@@ -82,6 +82,24 @@ fn children_that_the_library_cannot_enter_are_named_each_with_its_reason() {
     assert_eq!(sentences.len(), 4, "{sentences:#?}");
 }
 
+/// A program that the library must not be loaded into has what the user preloads, however long the list.
+#[test]
+fn what_else_is_preloaded_reaches_a_program_without_the_library() {
+    let workshop = Workshop::new("preloads");
+    let text = "#include <stdio.h>\n#include <stdlib.h>\nint main(void) { puts(getenv(\"LD_PRELOAD\") ? getenv(\"LD_PRELOAD\") : \"none\"); return 3; }\n";
+    let program = build_text_with(workshop.path(), "address", text, &["-fsanitize=address"]);
+    let other = build_text_with(workshop.path(), "other.so", "int other = 1;\n", &["-shared", "-fPIC"]);
+    for count in [0, 1, 3, 40] {
+        let list = vec![&*other.to_string_lossy(); count].join(":");
+        let session = shell(&workshop, &format!("{}; exit 0", program.display()));
+        let session = session.env("ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0");
+        let session = if count > 0 { session.env("LD_PRELOAD", &list) } else { session };
+        let bare = session.bare();
+        assert!(bare.stdout.trim() == if count > 0 { &list } else { "none" }, "{bare}");
+        named(&told(&session), &program.to_string_lossy(), "it is built with a sanitizer");
+    }
+}
+
 #[test]
 fn who_starts_programs_in_other_ways_is_noticed_too() {
     let workshop = Workshop::new("ways");

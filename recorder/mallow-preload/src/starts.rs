@@ -34,6 +34,9 @@ pub(crate) fn find_real() {
 /// Strings of an environment that can be given without the library. With more of them it is given as it is.
 const STRINGS_MAX: usize = 1024;
 
+/// Bytes of the variable that names what else is preloaded. Longer ones are left out.
+const TEXT_BYTES: usize = 4096;
+
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 type ExecHere = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
 type ExecAt = unsafe extern "C" fn(c_int, *const c_char, Strings, Strings, c_int) -> c_int;
@@ -331,10 +334,11 @@ unsafe fn beside(
 #[inline(never)]
 unsafe fn without_library(environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
     let mut room = MaybeUninit::<[*const c_char; STRINGS_MAX]>::uninit();
-    // SAFETY: pointers may hold anything until they are written, and only those that were are read.
-    let room = unsafe { &mut *room.as_mut_ptr() };
+    let mut text = MaybeUninit::<[u8; TEXT_BYTES]>::uninit();
+    // SAFETY: pointers and bytes may hold anything until they are written, and only those that were are read.
+    let (room, text) = unsafe { (&mut *room.as_mut_ptr(), &mut *text.as_mut_ptr()) };
     // SAFETY: by contract.
-    match unsafe { starts::without_library(environment, room) } {
+    match unsafe { starts::without_library(environment, room, text) } {
         true => with(room.as_ptr()),
         false => with(environment),
     }

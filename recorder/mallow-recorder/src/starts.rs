@@ -333,26 +333,53 @@ unsafe fn value_in<'a>(environment: Strings, name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// An environment without the library, in `room`; false when it does not fit.
+/// An environment without the library, in `room`; false when it does not fit. What else is preloaded stays, in `text`, if it fits there.
 ///
 /// # Safety
 /// `environment` is a list of strings.
-pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char]) -> bool {
+pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char], text: &mut [u8]) -> bool {
     let mut entry = environment;
     let mut places = room.iter_mut();
     // SAFETY: by contract.
     unsafe {
         while !entry.is_null() && !(*entry).is_null() {
-            let text = *entry;
+            let mut variable = *entry;
             entry = entry.add(1);
-            if CStr::from_ptr(text).to_bytes().starts_with(PRELOADS) {
-                continue;
+            if let Some(list) = CStr::from_ptr(variable).to_bytes().strip_prefix(PRELOADS) {
+                if !put_others(list, text) {
+                    continue;
+                }
+                variable = text.as_ptr().cast();
             }
             let Some(place) = places.next() else { return false };
-            *place = text;
+            *place = variable;
         }
     }
     let Some(place) = places.next() else { return false };
     *place = core::ptr::null();
     true
+}
+
+/// Writes the variable that names the preloaded libraries of a list but for ours; false if there are none, or they do not fit.
+fn put_others(list: &[u8], text: &mut [u8]) -> bool {
+    let mut all =
+        list.split(|byte| matches!(byte, b':' | b' ')).filter(|path| !path.is_empty() && !is_library(path));
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        let place = text.get_mut(at..at + bytes.len())?;
+        place.iter_mut().zip(bytes).for_each(|(place, byte)| *place = *byte);
+        at += bytes.len();
+        Some(())
+    };
+    let Some(first) = all.next() else { return false };
+    let put_all = || {
+        put(PRELOADS)?;
+        put(first)?;
+        for path in all {
+            put(b":")?;
+            put(path)?;
+        }
+        put(b"\0")
+    };
+    put_all().is_some()
 }

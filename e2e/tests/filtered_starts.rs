@@ -111,9 +111,6 @@ int main(void) {
     };
     struct sock_fprog program = {4, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 9;
-    const char *preloads = getenv("LD_PRELOAD");
-    printf("%s\n", preloads ? preloads : "none");
-    fflush(stdout);
     return system("echo $LD_PRELOAD; exit 3") >> 8;
 }
 "#;
@@ -131,6 +128,74 @@ int main(void) {
             assert_eq!((observed.exit, &observed.stdout), (bare.exit, &bare.stdout), "{observed}");
         }
     }
+}
+
+/// One that the kernel does not take, and one that a thread sets for itself alone.
+#[test]
+fn what_no_filter_is_in_front_of_is_recorded() {
+    let workshop = Workshop::new("no-filter");
+    let text = r#"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int set(unsigned short count) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {count, filter};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+}
+static void *run(void *unused) {
+    return set(4) == 0 ? unused : NULL;
+}
+static void *allocate(void *unused) {
+    for (int i = 0; i < 100; i++) { void *volatile block = malloc(10); free(block); }
+    return unused;
+}
+static void start(char *path) {
+    int status = 1;
+    char *own[] = {path, "child", NULL};
+    if (fork() == 0) execv(path, own), _exit(8);
+    if (wait(&status) < 0 || status != 0 || system("exit 0") != 0) _exit(9);
+}
+int main(int count, char **words) {
+    if (count > 1) {
+        allocate(NULL);
+        return 0;
+    }
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    if (set(3) == 0) return 4;
+    start(words[0]);
+    pthread_t thread;
+    void *answer = NULL;
+    if (pthread_create(&thread, NULL, allocate, NULL) || pthread_join(thread, NULL)) return 6;
+    if (pthread_create(&thread, NULL, run, words) || pthread_join(thread, &answer) || answer != words) return 5;
+    start(words[0]);
+    return 3;
+}
+"#;
+    let program = build_text(workshop.path(), "no-filter", text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let (bare, recorded) = (session.bare(), session.record());
+    assert_eq!((bare.exit, recorded.exit), (Exit::Status(3), Exit::Status(3)), "{recorded}");
+    let report = session.report(&[]);
+    assert_eq!(named(&report["warnings"]), 0, "{report:#}");
+    let children = report["processes"].as_array().unwrap().iter();
+    let of_children = children.filter(|process| process["command"].to_string().contains("no-filter child"));
+    assert_eq!(
+        of_children.map(|process| process["totals"]["allocations"].clone()).collect::<Vec<_>>(),
+        [100, 100]
+    );
+    // The thread's, in the program itself.
+    assert!(report["sites"].to_string().contains("\"function\":\"allocate\""), "{report:#}");
+    assert!(report["totals"]["temporary"].as_u64() >= Some(300), "{report:#}");
 }
 
 /// With a thread, and with a forked child, which is recorded like any other where the filter is against none of our calls.

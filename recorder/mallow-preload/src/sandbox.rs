@@ -11,7 +11,6 @@ use crate::{descriptors, helper_thread, locking, starts};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_setns, of_syscall, of_unshare};
-use mallow_recorder::starts::behind_filter;
 use mallow_recorder::{Caller, process, thread};
 
 static PRCTL: Real = Real::named(c"prctl");
@@ -96,7 +95,6 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
             _ if process::is_borrowed() => {}
             Restriction::Filtered(program) => {
                 thread::before_filter(caller, program as usize);
-                behind_filter();
                 descriptors::note_shells();
             }
             Restriction::Closed => thread::before_closing(caller),

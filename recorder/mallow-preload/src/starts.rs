@@ -207,8 +207,9 @@ extern "C" fn before_system(command: *const c_char) -> usize {
     SYSTEM.address()
 }
 
-/// Libc starts its shell itself, with the environment of this process: behind a filter that stops our calls it has lost the library.
+/// Libc starts its shell itself, with the environment of this process. A filter stops our calls there, and in all that follows.
 pub(crate) fn note_shell() {
+    starts::take_library_out();
     // SAFETY: a string, and no environment.
     let shell = unsafe { Start::of(c"/bin/sh".as_ptr(), Search::Path, core::ptr::null()) };
     if let Some(mut shell) = shell {

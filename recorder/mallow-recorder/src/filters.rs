@@ -15,6 +15,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 static STOPS_OURS: AtomicBool = AtomicBool::new(false);
 /// Some filter does not let a thread ask for its number.
 static HIDES_THREADS: AtomicBool = AtomicBool::new(false);
+/// Some filter does not let a thread look whether it is behind one.
+static IS_BLIND: AtomicBool = AtomicBool::new(false);
 
 /// Instructions that the kernel accepts at most.
 const INSTRUCTIONS_MAX: usize = 4096;
@@ -31,8 +33,14 @@ struct Instruction {
 
 /// Notes a filter that is about to be set. `program` is the address of its `struct sock_fprog`.
 pub fn note(program: usize) {
-    for (stops, calls) in [(&STOPS_OURS, &sys::CALLS_OF_A_START[..]), (&HIDES_THREADS, &[sys::THREAD_ID])] {
-        if !stops.load(Ordering::Relaxed) && !lets_all_through(program, calls) {
+    // What makes no sense, or cannot be read, the kernel will not take: a look will tell.
+    let kinds: [(&AtomicBool, &[Call], bool); 3] = [
+        (&STOPS_OURS, &sys::CALLS_OF_A_START, false),
+        (&HIDES_THREADS, &[sys::THREAD_ID], false),
+        (&IS_BLIND, &sys::CALLS_OF_A_LOOK, true),
+    ];
+    for (stops, calls, if_unknown) in kinds {
+        if !stops.load(Ordering::Relaxed) && !lets_all_through(program, calls).unwrap_or(if_unknown) {
             stops.store(true, Ordering::Relaxed);
         }
     }
@@ -41,21 +49,71 @@ pub fn note(program: usize) {
 /// Notes that no call of ours, or no time stamp, is possible from now on.
 pub fn note_closed() {
     STOPS_OURS.store(true, Ordering::Relaxed);
+    IS_BLIND.store(true, Ordering::Relaxed);
 }
 
 /// Returns whether a thread that comes now may be killed if it asks for its number.
 pub fn hide_threads() -> bool {
-    HIDES_THREADS.load(Ordering::Relaxed)
+    HIDES_THREADS.load(Ordering::Relaxed) && is_behind_one()
 }
 
-/// Returns whether a filter that was set in this process stops calls of ours in a program that is started.
+/// Returns whether the calling thread is behind a filter that stops calls of ours: in its forked children and in programs that it starts, too. One that
+/// was asked for and refused by the kernel is none, and neither is another thread's.
 pub fn stop_ours() -> bool {
-    STOPS_OURS.load(Ordering::Relaxed)
+    STOPS_OURS.load(Ordering::Relaxed) && is_behind_one()
 }
 
-/// What cannot be read or understood lets nothing through; the kernel will refuse it, too.
+fn is_behind_one() -> bool {
+    IS_BLIND.load(Ordering::Relaxed) || is_filtered()
+}
+
+/// Returns whether the kernel says that the calling thread is behind a filter; also where it says nothing.
+#[cold]
 #[inline(never)]
-fn lets_all_through(program: usize, calls: &[Call]) -> bool {
+fn is_filtered() -> bool {
+    let file = sys::open_read(c"/proc/thread-self/status");
+    if file < 0 {
+        return true;
+    }
+    let mut state = Looking::default();
+    let mut part = [0u8; 256];
+    let answer = loop {
+        let bytes = sys::read(file as i32, &mut part);
+        let part = part.get(..bytes.max(0) as usize).unwrap_or(&[]);
+        match part.iter().find_map(|byte| state.next(*byte)) {
+            Some(mode) => break mode != b'0',
+            None if part.is_empty() => break true,
+            None => {}
+        }
+    };
+    sys::close(file as i32);
+    answer
+}
+
+/// Finds the line of a status that tells the mode of seccomp.
+#[derive(Debug, Default)]
+struct Looking {
+    /// How much of its beginning was met.
+    met: usize,
+}
+
+impl Looking {
+    /// Goes on by a byte. Returns the first one of the line's value.
+    fn next(&mut self, byte: u8) -> Option<u8> {
+        const BEGINNING: &[u8] = b"\nSeccomp:\t";
+        match BEGINNING.get(self.met) {
+            None => return Some(byte),
+            Some(expected) if *expected == byte => self.met += 1,
+            // A line begins nowhere else in the beginning of one.
+            Some(_) => self.met = usize::from(byte == b'\n'),
+        }
+        None
+    }
+}
+
+/// Whether a filter lets calls through, or has them fail where that does no harm; none if it cannot be read or makes no sense.
+#[inline(never)]
+fn lets_all_through(program: usize, calls: &[Call]) -> Option<bool> {
     // struct sock_fprog: the number of instructions, and where they are.
     let mut list = [0usize; 2];
     // SAFETY: there is room for both words.
@@ -63,30 +121,31 @@ fn lets_all_through(program: usize, calls: &[Call]) -> bool {
         unsafe { process::copy_checked(&[[program, size_of_val(&list)]], list.as_mut_ptr().cast()) };
     let count = list[0] & 0xffff;
     if !is_read || count == 0 || count > INSTRUCTIONS_MAX {
-        return false;
+        return None;
     }
     let bytes = count * size_of::<Instruction>();
     let copy = sys::map_private(bytes);
     if copy.is_null() {
-        return false;
+        return Some(false);
     }
     // SAFETY: the mapping has room for the instructions, whose fields may have any value, and is released when nobody uses it any more.
     unsafe {
         let is_read = process::copy_checked(&[[list[1], bytes]], copy);
         let instructions = core::slice::from_raw_parts(copy.cast::<Instruction>(), count);
-        let lets = is_read && calls.iter().all(|call| lets_through(instructions, *call));
+        let mut answers = calls.iter().map(|call| lets_through(instructions, *call));
+        let lets = answers.try_fold(true, |all, lets| Some(all & lets?));
         sys::unmap(copy, bytes);
-        lets
+        lets.filter(|_| is_read)
     }
 }
 
-/// Whether a filter lets a call through, or has it fail where that does no harm.
-fn lets_through(filter: &[Instruction], call: Call) -> bool {
+fn lets_through(filter: &[Instruction], call: Call) -> Option<bool> {
     const ALLOW: u32 = 0x7fff_0000;
     const LOG: u32 = 0x7ffc_0000;
     const ERRNO: u32 = 0x0005_0000;
     const ACTION: u32 = 0xffff_0000;
-    answer(filter, call).is_some_and(|answer| match answer & ACTION {
+    let answer = answer(filter, call)?;
+    Some(match answer & ACTION {
         ALLOW | LOG => true,
         // An error of 0 is no failure.
         ERRNO => call.may_fail && answer != ERRNO,
@@ -114,6 +173,8 @@ fn answer(filter: &[Instruction], call: Call) -> Option<u32> {
             LOAD_INDEX => x = loaded(&memory)?,
             STORE => *memory.get_mut(value as usize)? = a,
             STORE_INDEX => *memory.get_mut(value as usize)? = x,
+            // As the kernel has it, which takes no constant of 0 to divide by.
+            CALCULATE if code & 0xf0 == DIVIDE && operand == 0 => return (code & 0x08 != 0).then_some(0),
             CALCULATE => a = calculated(code & 0xf0, a, operand)?,
             JUMP => {
                 let skipped = match holds(code & 0xf0, a, operand) {
@@ -139,13 +200,14 @@ const STORE_INDEX: u16 = 3;
 const CALCULATE: u16 = 4;
 const JUMP: u16 = 5;
 const RETURN: u16 = 6;
+const DIVIDE: u16 = 0x30;
 
 fn calculated(how: u16, a: u32, operand: u32) -> Option<u32> {
     Some(match how {
         0x00 => a.wrapping_add(operand),
         0x10 => a.wrapping_sub(operand),
         0x20 => a.wrapping_mul(operand),
-        0x30 => return a.checked_div(operand),
+        DIVIDE => return a.checked_div(operand),
         0x40 => a | operand,
         0x50 => a & operand,
         0x60 => a.wrapping_shl(operand),

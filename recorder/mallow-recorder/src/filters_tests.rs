@@ -46,7 +46,9 @@ fn a_filter_says_here_what_it_says_to_the_kernel() {
         assert!(lets(&[constant(20), index(5), step(code | 8, 0, 0, 99), is(expected)]), "{code:x} by index");
     }
     assert!(lets(&[constant(1), step(0x84, 0, 0, 0), is(u32::MAX)]));
+    // By a constant of 0 the kernel lets nobody divide; by the index, the answer is 0.
     assert_eq!(of(&[constant(1), step(0x34, 0, 0, 0), ALLOW]), None);
+    assert_eq!(of(&[constant(1), index(0), step(0x3c, 0, 0, 0), ALLOW]), Some(0));
     // By way of memory, both registers, and the length.
     assert!(lets(&[constant(7), step(0x02, 0, 0, 3), constant(0), step(0x60, 0, 0, 3), is(7)]));
     assert!(lets(&[index(8), step(0x03, 0, 0, 15), step(0x61, 0, 0, 15), step(0x87, 0, 0, 0), is(8)]));
@@ -81,7 +83,7 @@ fn a_filter_that_answers_one_of_our_calls_is_told_from_one_that_does_not() {
     let against = |number: u32, action| {
         let filter = [step(0x20, 0, 0, 0), step(0x15, 0, 1, number), step(6, 0, 0, action), ALLOW];
         let program = [filter.len(), filter.as_ptr() as usize];
-        lets_all_through(program.as_ptr() as usize, &sys::CALLS_OF_A_START)
+        lets_all_through(program.as_ptr() as usize, &sys::CALLS_OF_A_START).unwrap()
     };
     const LOG: u32 = 0x7ffc_0000;
     // socket and ptrace: killed, trapped, refused, answered by nobody, and let through.
@@ -95,9 +97,9 @@ fn a_filter_that_answers_one_of_our_calls_is_told_from_one_that_does_not() {
         [true, false, false]
     );
     for nothing in [[0, 0], [1, 0], [5000, 8]] {
-        assert!(!lets_all_through(nothing.as_ptr() as usize, &[sys::THREAD_ID]), "{nothing:?}");
+        assert_eq!(lets_all_through(nothing.as_ptr() as usize, &[sys::THREAD_ID]), None, "{nothing:?}");
     }
-    assert!(!lets_all_through(8, &[]));
+    assert_eq!(lets_all_through(8, &[]), None);
 }
 
 /// Whatever a program may try to set: an answer or none, after as many steps as it has instructions at most.
@@ -118,4 +120,19 @@ fn no_program_is_too_odd_to_be_asked() {
         answered += usize::from(answer(&filter, CALL).is_some());
     }
     assert!(answered > 10_000, "{answered}");
+}
+
+#[test]
+fn the_mode_of_seccomp_is_found_in_a_status_wherever_it_is_cut() {
+    let found = |text: &str| {
+        let mut state = Looking::default();
+        text.bytes().find_map(|byte| state.next(byte))
+    };
+    assert_eq!(found("Name:\ta\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"), Some(b'2'));
+    assert_eq!(found("Name:\tSeccomp:\t1\n\n\nSec\nSeccomp:\t0\n"), Some(b'0'));
+    assert_eq!(found("Name:\ta\nSeccomp_filters:\t1\n"), None);
+    assert!(
+        !is_filtered()
+            || std::fs::read_to_string("/proc/thread-self/status").unwrap().contains("Seccomp:\t2")
+    );
 }

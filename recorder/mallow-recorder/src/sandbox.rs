@@ -143,6 +143,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "a function has another address for each use")]
     fn who_turns_our_system_calls_into_signals_is_recognised() {
         use Restriction::{Dispatched, Open};
         let own = of_prctl as *const () as u64;

@@ -311,11 +311,9 @@ fn is_library(path: &[u8]) -> bool {
     path.rsplit(|byte| *byte == b'/').next().is_some_and(|name| name.starts_with(LIBRARY))
 }
 
-/// Behind a filter that stops our calls, whatever is started is started without the library.
-pub fn behind_filter() {
-    if filters::stop_ours() {
-        session::take_library_out(is_library);
-    }
+/// From here on whatever is started with this process's environment is started without the library.
+pub fn take_library_out() {
+    session::take_library_out(is_library);
 }
 
 /// The value of a variable, whose name may end with the `=`.

@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub use lasting::{
     Sharing, is_lasting, keep_small, lasting_bytes, lock, lock_all, lock_limit_bytes, unlock_lasting,
 };
-pub use of_a_start::{CALLS_OF_A_START, Call, THREAD_ID};
+pub use of_a_start::{CALLS_OF_A_LOOK, CALLS_OF_A_START, Call, THREAD_ID};
 pub use sockets::{SocketName, Timeout, connect, receive_with_fd, send_plain, send_with_fd};
 
 const READ: usize = 0;

@@ -71,6 +71,10 @@ pub const CALLS_OF_A_START: [Call; 40] = [
 /// The one that tells a thread its number.
 pub const THREAD_ID: Call = needs(GETTID, NONE);
 
+/// Those of a look into a file.
+pub const CALLS_OF_A_LOOK: [Call; 3] =
+    [needs(OPENAT, [AT_FDCWD, 0, 0x80000]), needs(READ, NONE), needs(CLOSE, NONE)];
+
 const NEWFSTATAT: usize = 262;
 const NONE: [usize; 3] = [0; 3];
 const READ_WRITE: usize = 1 | 2;

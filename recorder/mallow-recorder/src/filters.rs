@@ -5,7 +5,7 @@
 //! each call, over the call's number and arguments (`struct seccomp_data` of `linux/seccomp.h`). It is run here for the calls that a
 //! recording begins with, with the arguments that they have; pointers and descriptors, which nobody can decide by, are 0.
 //!
-//! Known limits: filters that programs set which are not recorded; a filter that decides by the instruction's address.
+//! Known limits: filters that programs set which are not recorded, or a `vfork` child; a filter that decides by the instruction's address.
 
 use crate::process;
 use crate::sys::{self, Call};

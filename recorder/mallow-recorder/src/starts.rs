@@ -66,7 +66,7 @@ impl Start<'_> {
     /// Looks at the program. None when this process is not recorded.
     ///
     /// # Safety
-    /// `name` is a string or null, `environment` a list of strings or null.
+    /// `name` is a string that stays until the start is noted, or null; `environment` is a list of strings or null.
     pub unsafe fn of<'a>(name: *const c_char, search: Search, environment: Strings) -> Option<Start<'a>> {
         if name.is_null() {
             return None;
@@ -99,6 +99,7 @@ impl Start<'_> {
     /// it, and it will not register.
     fn unseen(name: &CStr) -> Start<'_> {
         static UNSEEN: AtomicU64 = AtomicU64::new(0);
+        let name = if name.is_empty() { c"an open file" } else { name };
         let time_ns = UNSEEN.fetch_add(1, Ordering::Relaxed);
         let path_bytes = name.to_bytes().len();
         Start { found: FOUND_FILTERED, time_ns, network: 0, path: Some(Path::AsGiven(name)), path_bytes }

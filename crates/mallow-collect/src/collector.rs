@@ -12,7 +12,7 @@ use crate::findings::Findings;
 use crate::heap::Executables;
 use crate::mapping::Mapping;
 use crate::peer::have_ended;
-use crate::poll_backoff::{PollBackoff, sleep_until_ready};
+use crate::poll_backoff::{PollBackoff, sample_interval, sleep_until_ready};
 use crate::process::{TracedProcess, Wanted};
 use crate::session::{Registration, Session};
 use crate::sink::Sink;
@@ -71,8 +71,6 @@ pub(crate) struct Collector<S> {
 
 /// A process with so many words to read, a tenth of a millisecond of work and more, is worth a thread.
 const MUCH_WORDS: u64 = 16 * 1024;
-/// How often resident memory is sampled.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
 /// How often all collected events are written to the sink, whether or not a chunk is full.
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the collector checks for ended processes at least.
@@ -172,7 +170,7 @@ impl<S: Sink + Send> Collector<S> {
                 return Ok(interrupted);
             }
             self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
-            if sampled.elapsed() >= SAMPLE_INTERVAL && self.clock.has_begun() {
+            if sampled.elapsed() >= sample_interval(self.processes.len()) && self.clock.has_begun() {
                 sampled = Instant::now();
                 self.sample(observer);
             }
@@ -181,7 +179,7 @@ impl<S: Sink + Send> Collector<S> {
                 self.write()?;
             }
             // More may have registered meanwhile.
-            if !has_accepted && let Some(pause) = backoff.after(words) {
+            if !has_accepted && let Some(pause) = backoff.after(words, self.processes.len()) {
                 let in_vain = Woken { by_others: woken.by_others && ended.is_empty(), ..woken };
                 ended_by = self.pause(pause, in_vain, target, observer);
             }

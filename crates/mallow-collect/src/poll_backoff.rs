@@ -9,6 +9,17 @@ use mallow_wire::shared::RING_WORDS;
 use rustix::event::{PollFd, Timespec, poll};
 use std::time::Duration;
 
+/// So many processes are looked at as often as one.
+const FEW: usize = 64;
+/// However many there are, a process that begins to work is seen in so many times the longest sleep.
+const IDLE_FACTOR_MAX: usize = 8;
+
+/// How often the resident memory of each of so many processes is sampled.
+pub(crate) fn sample_interval(processes: usize) -> Duration {
+    const OF_FEW: Duration = Duration::from_millis(10);
+    OF_FEW * processes.div_ceil(FEW).max(1) as u32
+}
+
 /// Sleeps between passes: shortly while rings fill quickly, longer and longer while nothing happens.
 #[derive(Debug)]
 pub(crate) struct PollBackoff {
@@ -39,8 +50,9 @@ impl PollBackoff {
         !self.is_storm
     }
 
-    /// Returns how long to sleep after a pass that read so many words; `None` if there is too much to do.
-    pub(crate) fn after(&mut self, words: u64) -> Option<Duration> {
+    /// Returns how long to sleep after a pass over so many processes that read so many words; `None` if there is too much to do. Many idle processes are
+    /// passed over less often: a thousand of them took a quarter of a processor.
+    pub(crate) fn after(&mut self, words: u64, processes: usize) -> Option<Duration> {
         /// A sixteenth of a ring.
         const MANY_WORDS: u64 = RING_WORDS as u64 / 16;
         /// An eighth of a ring.
@@ -54,7 +66,8 @@ impl PollBackoff {
             self.current = PollBackoff::MIN;
             return None;
         }
-        let longest = if words > 0 { PollBackoff::BUSY_MAX } else { PollBackoff::MAX };
+        let idle_max = PollBackoff::MAX * (processes / FEW).clamp(1, IDLE_FACTOR_MAX) as u32;
+        let longest = if words > 0 { PollBackoff::BUSY_MAX } else { idle_max };
         self.current = if words > MANY_WORDS { PollBackoff::MIN } else { (self.current * 2).min(longest) };
         Some(self.current)
     }
@@ -74,12 +87,26 @@ mod tests {
     fn sleeps_are_the_longer_the_less_comes() {
         let (mut backoff, ring) = (PollBackoff::default(), RING_WORDS as u64);
         let mut sleeps = |words: u64, passes: usize| -> Vec<Option<u128>> {
-            (0..passes).map(|_| backoff.after(words).map(|pause| pause.as_micros())).collect()
+            (0..passes).map(|_| backoff.after(words, FEW).map(|pause| pause.as_micros())).collect()
         };
         assert_eq!(sleeps(ring / 8, 2), [None, None]);
         assert_eq!(sleeps(ring / 8 - 1, 3), [None, Some(100), Some(100)], "nobody rings in a storm");
         assert_eq!(sleeps(1, 5), [200, 400, 800, 1000, 1000].map(Some), "a ring is not filled meanwhile");
         assert_eq!(sleeps(0, 3), [2000, 4000, 4000].map(Some));
         assert_eq!(sleeps(1, 1), [Some(1000)]);
+    }
+
+    #[test]
+    fn many_idle_processes_are_looked_at_less_often_and_busy_ones_are_not() {
+        let longest = |processes: usize, words: u64| {
+            let mut backoff = PollBackoff::default();
+            (0..10).map(|_| backoff.after(words, processes).unwrap().as_millis()).max().unwrap()
+        };
+        assert_eq!([1, 127, 128, 1000, 100_000].map(|count| longest(count, 0)), [4, 4, 8, 32, 32]);
+        assert_eq!(longest(1000, 1), 1);
+        assert_eq!(
+            [0, 1, 64, 65, 1000].map(|count| sample_interval(count).as_millis()),
+            [10, 10, 10, 20, 160]
+        );
     }
 }

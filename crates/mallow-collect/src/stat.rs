@@ -11,6 +11,7 @@ use crate::limits;
 use crate::mapping::Mapping;
 use crate::patching::Inside;
 use crate::peer::{Peer, have_ended};
+use crate::poll_backoff::sample_interval;
 use crate::session::{Registration, Session};
 use crate::starts::Starts;
 use crate::target::{Mode, Target, TracedCommand};
@@ -132,9 +133,6 @@ struct Counted {
     memory: MemoryWatch,
 }
 
-/// How often resident memory is sampled.
-const SAMPLE_INTERVAL: Duration = Duration::from_millis(10);
-
 impl Counted {
     fn sample(&mut self) {
         if let Some(resident) = self.memory.resident() {
@@ -175,7 +173,7 @@ impl Counting {
                 channels::recycle(&counted.mapping, counted.pid, |_, _| true);
                 self.starts.take(&counted.mapping, &mut counted.starts_seen);
             }
-            if sampled.elapsed() >= SAMPLE_INTERVAL {
+            if sampled.elapsed() >= sample_interval(self.open.len()) {
                 sampled = Instant::now();
                 self.open.iter_mut().for_each(Counted::sample);
             }

@@ -71,6 +71,8 @@ pub(crate) struct Collector<S> {
 
 /// A process with so many words to read, a tenth of a millisecond of work and more, is worth a thread.
 const MUCH_WORDS: u64 = 16 * 1024;
+/// How often it is judged what processes make us hold.
+const JUDGE_INTERVAL: Duration = Duration::from_millis(10);
 /// How often all collected events are written to the sink, whether or not a chunk is full.
 const WRITE_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the collector checks for ended processes at least.
@@ -130,7 +132,7 @@ impl<S: Sink + Send> Collector<S> {
         target: &mut dyn Target,
         observer: &mut dyn Observer,
     ) -> Result<bool, CollectError> {
-        let (mut sampled, mut written, mut ends_looked_at) = (Instant::now(), Instant::now(), Instant::now());
+        let [mut sampled, mut judged, mut written, mut ends_looked_at] = [Instant::now(); 4];
         let mut backoff = PollBackoff::default();
         let (mut has_accepted, mut ended_by) = (false, Woken::default());
         loop {
@@ -173,6 +175,10 @@ impl<S: Sink + Send> Collector<S> {
             if sampled.elapsed() >= sample_interval(self.processes.len()) && self.clock.has_begun() {
                 sampled = Instant::now();
                 self.sample(observer);
+            }
+            if judged.elapsed() >= JUDGE_INTERVAL && self.clock.has_begun() {
+                judged = Instant::now();
+                self.budget.judge(&mut self.processes);
             }
             if written.elapsed() >= WRITE_INTERVAL {
                 written = Instant::now();
@@ -280,7 +286,6 @@ impl<S: Sink + Send> Collector<S> {
             process.recycle_channels();
             observer.sampled(process);
         }
-        self.budget.judge(&mut self.processes);
     }
 
     /// Leaves processes of which no more is to be read.

@@ -17,7 +17,8 @@ const IDLE_FACTOR_MAX: usize = 8;
 /// How often the resident memory of each of so many processes is sampled.
 pub(crate) fn sample_interval(processes: usize) -> Duration {
     const OF_FEW: Duration = Duration::from_millis(10);
-    OF_FEW * processes.div_ceil(FEW).max(1) as u32
+    const FACTOR_MAX: usize = 16;
+    OF_FEW * processes.div_ceil(FEW).clamp(1, FACTOR_MAX) as u32
 }
 
 /// Sleeps between passes: shortly while rings fill quickly, longer and longer while nothing happens.
@@ -105,8 +106,8 @@ mod tests {
         assert_eq!([1, 127, 128, 1000, 100_000].map(|count| longest(count, 0)), [4, 4, 8, 32, 32]);
         assert_eq!(longest(1000, 1), 1);
         assert_eq!(
-            [0, 1, 64, 65, 1000].map(|count| sample_interval(count).as_millis()),
-            [10, 10, 10, 20, 160]
+            [0, 1, 64, 65, 1000, 100_000].map(|count| sample_interval(count).as_millis()),
+            [10, 10, 10, 20, 160, 160]
         );
     }
 }

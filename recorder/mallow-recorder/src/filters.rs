@@ -63,51 +63,58 @@ pub fn stop_ours() -> bool {
     STOPS_OURS.load(Ordering::Relaxed) && is_behind_one()
 }
 
+/// Whether the calling thread is behind some filter; also where the kernel does not say.
 fn is_behind_one() -> bool {
-    IS_BLIND.load(Ordering::Relaxed) || is_filtered()
+    IS_BLIND.load(Ordering::Relaxed) || status_number("Seccomp").is_none_or(|mode| mode != 0)
 }
 
-/// Returns whether the kernel says that the calling thread is behind a filter; also where it says nothing.
+/// The number that the kernel gives of the calling thread under a name; none where it gives none.
 #[cold]
 #[inline(never)]
-fn is_filtered() -> bool {
+pub fn status_number(name: &str) -> Option<u32> {
     let file = sys::open_read(c"/proc/thread-self/status");
     if file < 0 {
-        return true;
+        return None;
     }
-    let mut state = Looking::default();
+    let mut line = NumberLine { name: name.as_bytes(), met: 0, number: None };
     let mut part = [0u8; 256];
-    let answer = loop {
+    let mut is_done = false;
+    while !is_done {
         let bytes = sys::read(file as i32, &mut part);
         let part = part.get(..bytes.max(0) as usize).unwrap_or(&[]);
-        match part.iter().find_map(|byte| state.next(*byte)) {
-            Some(mode) => break mode != b'0',
-            None if part.is_empty() => break true,
-            None => {}
-        }
-    };
+        is_done = part.is_empty() || part.iter().any(|byte| line.ends_with(*byte));
+    }
     sys::close(file as i32);
-    answer
+    line.number
 }
 
-/// Finds the line of a status that tells the mode of seccomp.
-#[derive(Debug, Default)]
-struct Looking {
-    /// How much of its beginning was met.
+/// Finds a line like `Name:\t12` in a text that comes in parts.
+#[derive(Debug)]
+struct NumberLine<'a> {
+    name: &'a [u8],
+    /// How much of its beginning was met: a line's begin, the name, the two bytes behind it.
     met: usize,
+    number: Option<u32>,
 }
 
-impl Looking {
-    /// Goes on by a byte. Returns the first one of the line's value.
-    fn next(&mut self, byte: u8) -> Option<u8> {
-        const BEGINNING: &[u8] = b"\nSeccomp:\t";
-        match BEGINNING.get(self.met) {
-            None => return Some(byte),
-            Some(expected) if *expected == byte => self.met += 1,
-            // A line begins nowhere else in the beginning of one.
+impl NumberLine<'_> {
+    /// Takes a byte more. Returns whether the number ended with it.
+    fn ends_with(&mut self, byte: u8) -> bool {
+        let expected = match self.met.checked_sub(1) {
+            None => Some(b'\n'),
+            Some(at) => self.name.iter().chain(b":\t").nth(at).copied(),
+        };
+        match expected {
+            None if byte.is_ascii_digit() => {
+                let digit = u32::from(byte - b'0');
+                self.number = Some(self.number.unwrap_or(0).wrapping_mul(10).wrapping_add(digit));
+            }
+            None => return true,
+            Some(expected) if expected == byte => self.met += 1,
+            // No line begins within the beginning of another one.
             Some(_) => self.met = usize::from(byte == b'\n'),
         }
-        None
+        false
     }
 }
 

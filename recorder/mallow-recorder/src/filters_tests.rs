@@ -123,16 +123,20 @@ fn no_program_is_too_odd_to_be_asked() {
 }
 
 #[test]
-fn the_mode_of_seccomp_is_found_in_a_status_wherever_it_is_cut() {
-    let found = |text: &str| {
-        let mut state = Looking::default();
-        text.bytes().find_map(|byte| state.next(byte))
+fn a_number_is_found_in_a_status_however_it_is_cut() {
+    let found = |name: &str, text: &str| {
+        let mut line = NumberLine { name: name.as_bytes(), met: 0, number: None };
+        let _ = text.bytes().any(|byte| line.ends_with(byte));
+        line.number
     };
-    assert_eq!(found("Name:\ta\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t1\n"), Some(b'2'));
-    assert_eq!(found("Name:\tSeccomp:\t1\n\n\nSec\nSeccomp:\t0\n"), Some(b'0'));
-    assert_eq!(found("Name:\ta\nSeccomp_filters:\t1\n"), None);
-    assert!(
-        !is_filtered()
-            || std::fs::read_to_string("/proc/thread-self/status").unwrap().contains("Seccomp:\t2")
-    );
+    let text = "Name:\ta\nNoNewPrivs:\t0\nSeccomp:\t2\nSeccomp_filters:\t13\n";
+    assert_eq!((found("Seccomp", text), found("Seccomp_filters", text)), (Some(2), Some(13)));
+    assert_eq!(found("Seccomp", "Name:\tSeccomp:\t1\n\n\nSec\nSeccomp:\t0\n"), Some(0));
+    for nothing in ["Name:\ta\nSeccomp_filters:\t1\n", "Seccomp:\t1\n", "\nSeccomp:\tx\n", ""] {
+        assert_eq!(found("Seccomp", nothing), None, "{nothing:?}");
+    }
+    let own = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("Seccomp:\t")).unwrap();
+    assert_eq!(status_number("Seccomp"), Some(own.parse().unwrap()));
+    assert_eq!(status_number("Nothing"), None);
 }

@@ -5,6 +5,7 @@ use crate::memory::{self, Memory};
 use crate::{execs, ids, kernel, regions, signals, threads};
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
+use mallow_recorder::filters::status_number;
 use mallow_recorder::real::Real;
 use mallow_recorder::script::{self, sampled};
 use mallow_recorder::{process, sys};
@@ -19,7 +20,8 @@ type Hook = Option<extern "C" fn()>;
 /// The program begins.
 pub(crate) extern "C" fn begin() {
     // Before any call that the loader does not make, too: a filter was not asked about ours, which could end the program.
-    let filters = filters();
+    // The kernel tells their number from 5.10 on.
+    let filters = status_number("Seccomp_filters").unwrap_or(0);
     if filters > 0
         && let Some(memory) = memory::open_if_needed()
         && filters > memory.filters()
@@ -119,19 +121,4 @@ fn tell_mappings(memory: Memory, kind: u32) {
     if file >= 0 {
         sys::close(file as i32);
     }
-}
-
-/// How many filters of system calls this process is behind; none where the kernel does not say, as before 5.10.
-fn filters() -> u32 {
-    let mut text = [0u8; 2048];
-    let file = sys::open_read(c"/proc/self/status");
-    if file < 0 {
-        return 0;
-    }
-    let bytes = sys::read(file as i32, &mut text).max(0) as usize;
-    sys::close(file as i32);
-    let lines = text.get(..bytes).unwrap_or(&[]).split(|byte| *byte == b'\n');
-    let number = lines.filter_map(|line| line.strip_prefix(b"Seccomp_filters:")).next().unwrap_or(&[]);
-    let digits = number.iter().filter(|byte| byte.is_ascii_digit());
-    digits.fold(0, |number: u32, digit| number.wrapping_mul(10).wrapping_add(u32::from(*digit - b'0')))
 }

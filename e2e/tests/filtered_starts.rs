@@ -10,7 +10,7 @@ const STARTS: &str = include_str!("../../programs/hazards/filtered_starts.c");
 const REASON: &str =
     "it was started behind a filter of system calls (seccomp) that does not let through what mallow needs";
 
-/// One child for each system call, behind a filter against it, once bare and under `cpu`, `record` and `stat`. `is_told` judges how many children ended well, how
+/// One child for each system call, behind a filter against it, once bare and under `cpu` with events and with timers, `record` and `stat`. `is_told` judges how many children ended well, how
 /// many allocations there are, and how many processes are named for the filter.
 #[track_caller]
 fn each_call(way: &str, is_told: impl Fn(u64, u64, u64) -> bool) {
@@ -28,11 +28,16 @@ fn of_session(session: &Session, is_told: impl Fn(u64, u64, u64) -> bool) {
     let well = bare.stdout.lines().filter(|line| line.ends_with(" 700")).count() as u64;
     assert!(well > 400, "{bare}");
     let profile = session.trace().with_extension("cpu");
-    let sampled = session.under(
-        run::mallow(),
-        &[OsStr::new("cpu"), "--force".as_ref(), "-o".as_ref(), profile.as_os_str(), "--".as_ref()],
-    );
-    assert_eq!((sampled.exit, &sampled.stdout), (bare.exit, &bare.stdout), "{sampled}");
+    // Timers make more calls, which matters where they kill.
+    let kills = session.words().iter().any(|word| word == "kill");
+    let events: &[&[&str]] = if kills { &[&[], &["-e", "timers"]] } else { &[&[]] };
+    for event in events {
+        let mut words: Vec<&OsStr> = vec!["cpu".as_ref(), "--force".as_ref()];
+        words.extend(event.iter().map(OsStr::new));
+        words.extend(["-o".as_ref(), profile.as_os_str(), "--".as_ref()]);
+        let sampled = session.under(run::mallow(), &words);
+        assert_eq!((sampled.exit, &sampled.stdout), (bare.exit, &bare.stdout), "{sampled}");
+    }
 
     let recorded = session.record();
     let report = session.report(&[]);

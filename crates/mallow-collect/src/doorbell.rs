@@ -2,7 +2,7 @@
 //!
 //! A collector sleeps on descriptors, and a recorder has none: programs close what they do not know. So a recorder rings by a word in the shared memory
 //! (`recorder/mallow-recorder/src/doorbell.rs`), and a thread that sleeps on the words of many processes at once makes a descriptor ready. The kernel can do that from Linux 5.16
-//! on. Before it, and for processes beyond the first [`BELLS_MAX`], a thread whose ring is full waits for the end of the pause, some milliseconds at most.
+//! on. Before it, and for processes beyond the first [`BELLS_MAX`], a thread whose ring is full waits for the end of the pause, 4 ms at most and 32 among many idle processes.
 
 use crate::mapping::Memory;
 use rustix::event::{EventfdFlags, eventfd};

@@ -64,6 +64,7 @@ mod not_recorded;
 mod off_cpu;
 mod opened;
 mod oracles;
+mod out_of_memory;
 mod own_allocators;
 mod own_limits;
 mod parts;

@@ -10,23 +10,37 @@ const STARTS: &str = include_str!("../../programs/hazards/filtered_starts.c");
 const REASON: &str =
     "it was started behind a filter of system calls (seccomp) that does not let through what mallow needs";
 
-/// One child for each system call, behind a filter against it, once bare and under `cpu` with events and with timers, `record` and `stat`. `is_told` judges how many children ended well, how
+/// Every so many of the kernel's system calls, from one on.
+#[derive(Clone, Copy)]
+struct Calls {
+    first: u64,
+    every: u64,
+}
+
+const ALL: Calls = Calls { first: 0, every: 1 };
+/// Every third one, and for each way of starting programs others: together they are all. Each way with all of them is run by `cargo xtask long`.
+const THIRDS: [Calls; 3] =
+    [Calls { first: 0, every: 3 }, Calls { first: 1, every: 3 }, Calls { first: 2, every: 3 }];
+
+/// One child for each of these system calls, behind a filter against it, once bare and under `cpu` with events and with timers, `record` and `stat`. `is_told` judges how many children ended well, how
 /// many allocations there are, and how many processes are named for the filter.
 #[track_caller]
-fn each_call(way: &str, is_told: impl Fn(u64, u64, u64) -> bool) {
+fn each_call(way: &str, calls: Calls, is_told: impl Fn(u64, u64, u64) -> bool) {
+    let [first, every] = [calls.first, calls.every].map(|number| number.to_string());
     let workshop = Workshop::new("filters");
     let program = build_text(workshop.path(), "starts", STARTS);
     for action in ["kill", "refuse"] {
-        of_session(&Session::new(workshop.path(), &[&program.to_string_lossy(), action, way]), &is_told);
+        let words = [&program.to_string_lossy(), action, way, &first, &every];
+        of_session(&Session::new(workshop.path(), &words), 400 / calls.every, &is_told);
     }
 }
 
 #[track_caller]
-fn of_session(session: &Session, is_told: impl Fn(u64, u64, u64) -> bool) {
+fn of_session(session: &Session, well_least: u64, is_told: impl Fn(u64, u64, u64) -> bool) {
     let bare = session.bare();
     assert_eq!(bare.exit, Exit::Status(0), "{bare}");
     let well = bare.stdout.lines().filter(|line| line.ends_with(" 700")).count() as u64;
-    assert!(well > 400, "{bare}");
+    assert!(well > well_least, "{bare}");
     let profile = session.trace().with_extension("cpu");
     // Timers make more calls, which matters where they kill.
     let kills = session.words().iter().any(|word| word == "kill");
@@ -67,33 +81,46 @@ fn named(warnings: &Value) -> u64 {
 /// Each child makes a hundred allocations, and the others together the one of their output.
 fn is_recorded_or_named(well: u64, allocations: u64, named: u64) -> bool {
     let recorded = allocations / 100;
-    allocations % 100 == 1 && recorded > 400 && named > 10 && recorded + named >= well
+    allocations % 100 == 1 && recorded > named && named > 3 && recorded + named >= well
 }
 
 #[test]
 fn who_takes_its_own_place_behind_a_filter_ends_as_it_would() {
-    each_call("at-once", is_recorded_or_named);
+    each_call("at-once", THIRDS[0], is_recorded_or_named);
 }
 
 #[test]
 fn who_forks_children_that_start_programs_behind_a_filter_is_told_of_them() {
-    each_call("forked", is_recorded_or_named);
+    each_call("forked", THIRDS[1], is_recorded_or_named);
 }
 
 #[test]
 fn who_spawns_programs_behind_a_filter_is_told_of_them() {
-    each_call("spawned", is_recorded_or_named);
+    each_call("spawned", THIRDS[2], is_recorded_or_named);
 }
 
 /// Libc starts the shell past every function that is exported.
 #[test]
 fn whose_shells_start_programs_behind_a_filter_is_told_of_them() {
-    // The shell allocates as well, but less than the program.
-    let is_told = |well, allocations, named| {
-        named > 10 && (well - named) * 100 < allocations && allocations < well * 200
-    };
-    each_call("shell", is_told);
-    each_call("popen", is_told);
+    each_call("shell", THIRDS[0], is_told_of_shells);
+    each_call("popen", THIRDS[1], is_told_of_shells);
+}
+
+/// The shell allocates as well, but less than the program.
+fn is_told_of_shells(well: u64, allocations: u64, named: u64) -> bool {
+    named > 3 && (well - named) * 100 < allocations && allocations < well * 200
+}
+
+#[test]
+#[ignore = "a minute: in `cargo xtask long`"]
+fn whatever_a_filter_is_against_each_way_of_starting_is_recorded_or_named() {
+    for way in ["at-once", "forked", "spawned"] {
+        each_call(way, ALL, is_recorded_or_named);
+    }
+    for way in ["shell", "popen"] {
+        each_call(way, ALL, is_told_of_shells);
+    }
+    each_call("no", ALL, is_recorded_as_before);
 }
 
 /// What else is preloaded is the program's affair.
@@ -206,5 +233,10 @@ int main(int count, char **words) {
 /// With a thread, and with a forked child, which is recorded like any other where the filter is against none of our calls.
 #[test]
 fn who_goes_on_behind_a_filter_is_recorded_there() {
-    each_call("no", |well, allocations, named| allocations > well * 35_200 + 400 * 100 && named == 0);
+    each_call("no", THIRDS[2], is_recorded_as_before);
+}
+
+/// Few children cannot fork, and have no child of their own.
+fn is_recorded_as_before(well: u64, allocations: u64, named: u64) -> bool {
+    allocations > well * 35_290 && named == 0
 }

@@ -24,8 +24,8 @@ macro_rules! linked {
 
 linked! { jemalloc, "jemalloc", super::JEMALLOC, false:
     abort_now alloca_frames allocators allocators_cxx atexit_handlers cross_thread_free cxx_exceptions deep_recursion exec_chain
-    exit_now family_cxx fork_in_loop fork_with_threads fork_without_exec kill_self library_cycles longjmp_out malloc_in_signal
-    many_stacks misaligned_stack overaligned_frames posix_spawn_child realloc_chain requests sandboxed segv_burst sigaltstack_handler
+    exit_now family_cxx fork_in_loop fork_with_threads fork_without_exec kill_self longjmp_out malloc_in_signal
+    misaligned_stack overaligned_frames posix_spawn_child realloc_chain requests sandboxed segv_burst sigaltstack_handler
     signal_storm storm swapcontext_fibers thread_churn tls_destructors vfork_child wide_frames
 }
 
@@ -35,7 +35,11 @@ linked! { tcmalloc, "tcmalloc", super::TCMALLOC, true:
     wide_frames
 }
 
-// A hundred thousand stacks, with jemalloc in every run.
+// A hundred thousand stacks, and thousands of libraries: with the C library's allocator in every run.
+linked! { #[ignore = "the same again: in `cargo xtask long`"] more_of_jemalloc, "jemalloc", super::JEMALLOC, false:
+    library_cycles many_stacks
+}
+
 linked! { #[ignore = "the same again: in `cargo xtask long`"] more_of_tcmalloc, "tcmalloc", super::TCMALLOC, true:
     many_stacks
 }

@@ -62,9 +62,7 @@ fn code_that_stays_keeps_its_stacks_while_a_plug_in_comes_and_goes() {
 fn names_that_may_be_another_librarys_are_said_to_be() {
     let full = "its list of modules was full";
     let wrapped = "it unloaded libraries more often than can be told apart";
-    for (name, argument, told) in
-        [("module_log", "1300", full), ("library_cycles", "32766", ""), ("library_cycles", "33000", wrapped)]
-    {
+    for (name, argument, told) in [("module_log", "1300", full), ("library_cycles", "33000", wrapped)] {
         let workshop = Workshop::new(name);
         // With its libraries, which the other program uses too.
         let _ = Program::load("library_cycles").build(workshop.path(), &Value::Null);
@@ -73,7 +71,7 @@ fn names_that_may_be_another_librarys_are_said_to_be() {
         let recorded = session.record().well();
         assert!(recorded.stderr.contains(told), "{recorded}");
         let report = session.report(&[]);
-        assert_eq!(report["complete"], told.is_empty(), "{}", report["warnings"]);
+        assert_eq!(report["complete"], false, "{}", report["warnings"]);
         assert!(report["warnings"].to_string().contains(told), "{}", report["warnings"]);
     }
 }

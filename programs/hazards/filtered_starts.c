@@ -1,6 +1,6 @@
 // Starts itself once for each system call of a kernel, behind a filter that answers that one call, and says how each of them ended.
 //
-//   filtered_starts kill|refuse at-once|forked|spawned|shell|popen|no
+//   filtered_starts kill|refuse at-once|forked|spawned|shell|popen|no [FIRST STEP]
 //
 // The call ends the process, or fails with EPERM. Who has set the filter takes its own place, or forks a child that does, or spawns one, or has a shell start one; or goes on
 // itself, in a thread and a forked child too.
@@ -93,7 +93,8 @@ int main(int count, char **words) {
     return 7;
   }
   unsigned action = strcmp(words[1], "kill") == 0 ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_ERRNO | 1;
-  for (unsigned call = 0; call < CALLS; call++) {
+  unsigned first = count > 3 ? atoi(words[3]) : 0, step = count > 4 ? atoi(words[4]) : 1;
+  for (unsigned call = first; call < CALLS; call += step) {
     // Nobody could end.
     if (action != SECCOMP_RET_KILL_PROCESS && (call == SYS_exit || call == SYS_exit_group)) continue;
     // Whether a thread has ended before somebody waits for it is a matter of luck.

@@ -191,8 +191,7 @@ pub(crate) fn doc(root: &Path) -> Result<(), String> {
 fn doc_of_built_libraries(root: &Path) -> Result<(), String> {
     for workspace in workspaces::all(root)?.iter().filter(is_documented) {
         let mut command = workspace.cargo(root, "test");
-        command.args(["--workspace", "--doc", "--quiet"]).env("RUSTDOC", root.join("xtask/rustdoc-pages.sh"));
-        command.env("PAGES", workspace.target_folder(root)?.join("pages"));
+        command.args(["--workspace", "--doc", "--quiet"]).env("RUSTDOC", root.join("xtask/rustdoc-check.sh"));
         if workspace.is_root() {
             Lints::Deny.into_build_of(root, &mut command);
         }

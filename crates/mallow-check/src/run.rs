@@ -170,7 +170,7 @@ impl Runner<'_> {
         match outcome.exit {
             Exit::Status(0) => {}
             Exit::Signal(2) => return Err(RunError::Interrupted),
-            exit => return Err(RunError::Failed { exit, output: told() }),
+            exit => return Err(RunError::Failed { exit, output: told(), killed: outcome.killed }),
         }
         if !outcome.faults.is_empty() {
             return Err(RunError::Incomplete { faults: outcome.faults.join("; ") });

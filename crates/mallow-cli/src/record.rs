@@ -76,6 +76,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     output::warn(&outcome.warnings);
     output::warn(names.server_warning().as_slice());
     output::warn(&names.nameless().iter().map(Nameless::sentence).collect::<Vec<_>>());
+    output::note(&outcome.killed);
     output::note(&outcome.notes);
     let mut profile = outcome.profile.unwrap_or_default();
     #[cfg(debug_assertions)]

@@ -112,7 +112,7 @@ impl<S: Sink + Send> Collector<S> {
             workers: Workers::of_this_machine(),
             doorbells: None,
             budget: Budget::default(),
-            findings: Findings::default(),
+            findings: Findings::new(),
         }
     }
 
@@ -397,6 +397,7 @@ impl<S: Sink + Send> Collector<S> {
             self.budget.note_ended(&process);
         }
         let blind = self.findings.add(&process);
+        self.findings.add_end(process.pid, exit);
         let libraries = self.session.as_ref().map(|session| session.unseen_libraries(process.pid));
         let blind = self.findings.add_libraries(blind, libraries.unwrap_or_default());
         let (exited, remains) = process.end(exit, &self.clock, &mut self.sink)?;

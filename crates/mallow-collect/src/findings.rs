@@ -1,12 +1,14 @@
 //! What a collector found out that the reader of the figures should know: sentences, by what they mean.
 
+use crate::out_of_memory::KilledBefore;
 use crate::process::TracedProcess;
+use mallow_profile::Exit;
 
 /// Sentences of one kind.
 const SENTENCES_MAX: usize = 100;
 
 /// Sentences about the processes of a recording.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Findings {
     /// What is missing in the trace; the trace says so.
     pub(crate) unseen: Vec<String>,
@@ -18,6 +20,9 @@ pub(crate) struct Findings {
     pub(crate) verification: Vec<String>,
     /// Faults after which the metrics are not the program's.
     pub(crate) faults: Vec<String>,
+    /// Processes that were killed, and why they may have been.
+    pub(crate) killed: Vec<String>,
+    killed_before: KilledBefore,
     /// Sentences that were one too many.
     unsaid: u64,
     /// Whether blocks of Python's allocator were requested of any process, and recorded of any.
@@ -25,6 +30,21 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
+    /// Returns none, about what happens from now on.
+    pub(crate) fn new() -> Findings {
+        Findings {
+            unseen: Vec::new(),
+            blind: Vec::new(),
+            managed: Vec::new(),
+            verification: Vec::new(),
+            faults: Vec::new(),
+            killed: Vec::new(),
+            killed_before: KilledBefore::now(),
+            unsaid: 0,
+            python_objects: (false, false),
+        }
+    }
+
     /// Returns whether nothing is missing in the trace.
     pub(crate) fn is_complete(&self) -> bool {
         self.unseen.is_empty() && self.blind.is_empty()
@@ -95,6 +115,13 @@ impl Findings {
     pub(crate) fn add_managed(&mut self, sentence: String) {
         if self.managed.len() < SENTENCES_MAX {
             self.managed.push(sentence);
+        }
+    }
+
+    /// Adds how a process ended, if it may have been killed because memory ran out.
+    pub(crate) fn add_end(&mut self, pid: u32, exit: Option<Exit>) {
+        if self.killed.len() < SENTENCES_MAX {
+            self.killed.extend(self.killed_before.sentence(pid, exit));
         }
     }
 

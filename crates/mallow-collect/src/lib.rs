@@ -51,6 +51,7 @@ mod marks;
 mod marks_tests;
 mod module_map;
 mod modules;
+mod out_of_memory;
 mod output;
 mod own;
 mod pairing;

@@ -138,7 +138,7 @@ fn run(
     collector.name_missing_starts();
     Ok(Ending {
         exit: command.exit().unwrap_or(Exit::Signal(2)),
-        warnings: collector.findings.warnings(),
+        warnings: [collector.findings.warnings(), collector.findings.killed].concat(),
         faults: collector.findings.faults,
     })
 }

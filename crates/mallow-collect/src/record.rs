@@ -75,6 +75,8 @@ pub struct RecordOutcome {
     /// Those of the warnings, first among them, that say that a process's memory does not come from `malloc`: its
     /// metrics are not those of its heap.
     pub blind: Vec<String>,
+    /// Processes that were killed while memory ran out.
+    pub killed: Vec<String>,
     /// Remarks that are no warnings: processes that are managed runtimes.
     pub notes: Vec<String>,
     /// Those of the warnings after which the metrics are not the program's: no verdict may use them.
@@ -233,6 +235,7 @@ fn outcome(
         warnings,
         complete: findings.is_complete(),
         blind: findings.blind,
+        killed: findings.killed,
         notes: findings.managed,
         faults: findings.faults,
     }

@@ -75,7 +75,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         command,
         open: Vec::new(),
         processes: Vec::new(),
-        findings: Findings::default(),
+        findings: Findings::new(),
         images: FxHashMap::default(),
         starts: Starts::default(),
         executables: Executables::default(),
@@ -104,7 +104,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         peak_error_bytes: counting.peak_error_bytes,
         warnings: counting.findings.warnings(),
         blind: counting.findings.blind,
-        notes: counting.findings.managed,
+        notes: [counting.findings.killed, counting.findings.managed].concat(),
     })
 }
 
@@ -278,6 +278,7 @@ impl Counting {
             unpaired.into_iter().for_each(|sentence| self.findings.add_unseen(sentence));
         }
         self.findings.add_libraries(blind, libraries);
+        self.findings.add_end(counted.pid, exit);
         let process = &mut self.processes[counted.index];
         process.exit = exit;
         process.ended_us = self.started.elapsed().as_micros() as u64;

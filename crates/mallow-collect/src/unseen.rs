@@ -132,3 +132,18 @@ pub(crate) fn loss(lost: EventsLost, pid: u32) -> Option<String> {
     };
     Some(format!("process {pid}: {how_many} not recorded, so its counts are too low"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared_memory::SharedMemory;
+
+    #[test]
+    fn as_many_unloads_as_can_be_told_apart_are_no_reason_for_a_warning() {
+        let mapping = SharedMemory::new(1).map();
+        for (unloads, count) in [(0, 0), (GENERATION_COUNT - 1, 0), (GENERATION_COUNT, 1)] {
+            mapping.header().generation.store(unloads, Ordering::Relaxed);
+            assert_eq!(warnings(&mapping, 7).len(), count, "{unloads}");
+        }
+    }
+}

@@ -32,12 +32,14 @@ pub enum RunError {
         output: Reported,
     },
     /// It ended with an error.
-    #[error("the program {}{output}", ended(*exit))]
+    #[error("the program {}{}{output}", ended(*exit), behind_semicolons(killed))]
     Failed {
         /// Its exit status.
         exit: Exit,
         /// The end of what it printed.
         output: Reported,
+        /// Processes of it that were killed while memory ran out.
+        killed: Vec<String>,
     },
     /// It cannot be started without the recorder.
     #[error("its time and memory cannot be measured: {0}")]
@@ -136,6 +138,11 @@ pub(super) fn tail(path: &Path) -> Reported {
     Reported(lines[lines.len().saturating_sub(LINES)..].join("\n"))
 }
 
+/// What goes on in the same sentence.
+fn behind_semicolons(parts: &[String]) -> String {
+    parts.iter().map(|part| format!("; {part}")).collect()
+}
+
 fn seconds(duration: Duration) -> String {
     match duration.as_secs_f64() {
         1.0 => "1 second".to_owned(),
@@ -168,10 +175,17 @@ mod tests {
 
     #[test]
     fn a_program_that_failed_is_quoted_and_a_silent_one_too() {
-        let failed =
-            |text: &str| RunError::Failed { exit: Exit::Status(3), output: Reported(text.to_owned()) };
+        let failed = |text: &str| RunError::Failed {
+            exit: Exit::Status(3),
+            output: Reported(text.to_owned()),
+            killed: Vec::new(),
+        };
         assert_eq!(failed("").to_string(), "the program ended with status 3; it printed nothing");
         assert_eq!(failed("a\nb").to_string(), "the program ended with status 3; it printed at last:\na\nb");
+        let killed = vec!["process 7: it was killed".to_owned()];
+        let failed = RunError::Failed { exit: Exit::Signal(9), output: Reported("a".to_owned()), killed };
+        let expected = "the program was killed by signal 9; process 7: it was killed; it printed at last:\na";
+        assert_eq!(failed.to_string(), expected);
     }
 
     #[test]

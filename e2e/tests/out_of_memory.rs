@@ -2,6 +2,7 @@
 
 use e2e::Workshop;
 use e2e::run::{self, Exit, Finished};
+use e2e::soak::free_port;
 use std::fs;
 
 /// What the program does: the kernel counts one process more, and it is killed.
@@ -17,6 +18,11 @@ fn mallow(workshop: &Workshop, words: &[&str]) -> Finished {
     let mut command = run::command("unshare");
     command.args(["--map-root-user", "--mount", "sh", "-c", script, "sh"]).arg(run::mallow_binary());
     run::finish(command.args(words).current_dir(workshop.path()))
+}
+
+/// What it printed on stdout, where lines of a verdict are short.
+fn in_one_line(finished: &Finished) -> String {
+    finished.stdout.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -53,9 +59,38 @@ fn a_test_says_that_its_program_was_killed_for_want_of_memory() {
         let suite = "[[test]]\nname = \"killed\"\ncmd = [\"sh\", \"killed.sh\"]\nmode = \"process\"\n";
         fs::write(workshop.file("mallow.toml"), suite).unwrap();
         let checked = mallow(&workshop, &["check"]);
-        // The table's lines are short.
-        let text = checked.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = in_one_line(&checked);
         assert_eq!(text.contains(TOLD), is_told, "{checked}");
         assert!(text.contains("killed by signal 9"), "{checked}");
+    }
+}
+
+/// Killed by its 2,000th request.
+const SERVER: &str = r#"
+import http.server, itertools, os, signal, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    requests = itertools.count()
+    def do_GET(self):
+        if next(self.requests) == 2000:
+            open("vmstat", "w").write("oom_kill %s\n" % sys.argv[2])
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.send_response(204)
+        self.end_headers()
+    def log_message(self, *words): pass
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+
+#[test]
+fn a_soak_says_that_its_server_was_killed_for_want_of_memory() {
+    let workshop = Workshop::new("oom-soak");
+    fs::write(workshop.file("server.py"), SERVER).unwrap();
+    for (killed, is_told) in [("8", true), ("7", false)] {
+        let port = free_port().to_string();
+        let url = format!("http://127.0.0.1:{port}/");
+        let server = ["python3", "server.py", &port, killed];
+        let soaked = mallow(&workshop, &[&["soak", "--url", &url, "--"][..], &server].concat());
+        let text = in_one_line(&soaked);
+        assert_eq!(text.contains(TOLD), is_told, "{soaked}");
+        assert!(text.contains("killed by signal 9"), "{soaked}");
     }
 }

@@ -120,19 +120,19 @@ fn per_event(parts: Option<&Parts>) -> [Bar; 6] {
     ]
 }
 
-/// How long mallow takes beside the program's own life.
+/// How long mallow takes from the program's end to its own.
 fn around(parts: Option<&Parts>) -> Vec<Bar> {
     const LIMITS: [(&str, &str, f64, f64); 3] = [
-        ("small C program", "around a small C program, warm", 8.0, 25.0),
-        ("python3", "around python3, warm", 15.0, 60.0),
-        ("cc1plus", "around cc1plus, warm", 60.0, 150.0),
+        ("small C program", "behind a small C program, warm", 8.0, 25.0),
+        ("python3", "behind python3, warm", 15.0, 60.0),
+        ("cc1plus", "behind cc1plus, warm", 60.0, 150.0),
     ];
     let bars = LIMITS.into_iter().flat_map(|(name, what, warm_ms, cold_ms)| {
         let found = parts.and_then(|parts| parts.around.iter().find(|around| around.name == name));
-        let of = |value: fn(&Around) -> f64| found.map(|it| (value(it), name.to_owned()));
+        let of = |value: fn(&Around) -> Option<f64>| Some((value(found?)?, name.to_owned()));
         [
-            at_most(what, warm_ms, "ms", of(|it| it.warm_ms)),
-            at_most("the same, cold", cold_ms, "ms", of(|it| it.cold_ms)),
+            at_most(what, warm_ms, "ms", of(|it| it.warm.behind_ms)),
+            at_most("the same, cold", cold_ms, "ms", of(|it| it.cold.behind_ms)),
         ]
     });
     bars.collect()
@@ -163,6 +163,7 @@ fn greatest(metrics: impl Iterator<Item = (f64, String)>) -> Measured {
 mod tests {
     use super::*;
     use crate::bench::metrics::tests::drifting_row;
+    use crate::bench::parts::Extra;
 
     #[test]
     fn questions_fit_into_the_table() {
@@ -185,7 +186,7 @@ mod tests {
         assert_eq!(verdict(&bars, "record: the same, without kept symbols"), "missed");
         assert_eq!(verdict(&bars, "trace: "), "reached");
         assert_eq!(verdict(&bars, "memory in the target"), "reached");
-        for what in ["stat: added wall, worst real", "collector", "report", "record: added CPU", "around"] {
+        for what in ["stat: added wall, worst real", "collector", "report", "record: added CPU", "behind"] {
             assert_eq!(verdict(&bars, what), "unknown");
         }
     }
@@ -204,7 +205,8 @@ mod tests {
             collector_ns: (threads == 1).then_some(10.0),
             stat_ns,
         };
-        let cc1plus = Around { name: "cc1plus".to_owned(), warm_ms: 60.0, cold_ms: 151.0 };
+        let beside = |behind_ms| Extra { both_ms: 200.0, behind_ms: Some(behind_ms) };
+        let cc1plus = Around { name: "cc1plus".to_owned(), warm: beside(60.0), cold: beside(151.0) };
         let parts =
             Parts { around: vec![cc1plus], loops: vec![of(1, 9.5, 3.0), of(8, 16.0, 3.4)], frame_ns: 7.1 };
         let bars = super::of(&[], None, Some(&parts));
@@ -215,8 +217,8 @@ mod tests {
             ("collector: CPU per event", "reached"),
             ("stat: added CPU per event", "reached"),
             ("stat: the same, 8 threads", "missed"),
-            ("around cc1plus, warm", "reached"),
-            ("around python3, warm", "unknown"),
+            ("behind cc1plus, warm", "reached"),
+            ("behind python3, warm", "unknown"),
         ] {
             assert_eq!(verdict(&bars, what), expected, "{what}");
         }

@@ -1,5 +1,6 @@
 //! One run of a program under a tool: its wall time, its CPU time, and in the first round its memory.
 
+use super::ends::End;
 use super::memory::{self, Peaks};
 use super::programs::Program;
 use super::redis;
@@ -12,10 +13,12 @@ use procfs::process::Process;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The round that samples memory. It is not timed: sampling takes the locks of the address space that it reads.
 pub(super) const MEMORY_ROUND: u32 = 0;
+/// The round that waits for the program's end as well as for the command's.
+pub(super) const END_ROUND: u32 = u32::MAX;
 
 /// Clock ticks per second in `/proc`: fixed at 100 for every program by the kernel's interface, whatever its timer does.
 const TICKS_PER_SECOND: f64 = 100.0;
@@ -30,6 +33,8 @@ pub(super) struct Sample {
     pub(super) wall_s: f64,
     /// Wall time from start to exit.
     pub(super) whole_s: f64,
+    /// From the program's end to the command's, in [`END_ROUND`] only.
+    pub(super) behind_s: Option<f64>,
     /// CPU time of everything that the command started, itself included.
     pub(super) cpu_s: f64,
     /// CPU time of the command's own process: under mallow the collector, to the hundredth of a second.
@@ -54,6 +59,7 @@ pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> 
     let started = Instant::now();
     let mut child = start(&mut command, program.input.as_deref(), &complaints)?;
     let watch = (round == MEMORY_ROUND).then(|| memory::watch(child.id(), &program.executable));
+    let end_of_program = (round == END_ROUND).then(|| End::watch(child.id(), &program.executable));
     let served = match (program.requests, port) {
         (Some(requests), Some(port)) => redis::serve(port, requests).map(Some),
         _ => Ok(None),
@@ -64,6 +70,7 @@ pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> 
     }
     let ended = end(&mut child, started);
     let peaks = watch.map(memory::Watch::stop);
+    let end_of_program = end_of_program.and_then(End::of_ended);
     let complain = |sentence: String| with_complaints(&sentence, program, tool, &complaints);
     let served = served.map_err(complain)?;
     let (whole_s, cpu_s, own_cpu_s) = ended.map_err(complain)?;
@@ -74,6 +81,7 @@ pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> 
         round,
         wall_s: served.unwrap_or(whole_s),
         whole_s,
+        behind_s: end_of_program.map(|end| (started + Duration::from_secs_f64(whole_s) - end).as_secs_f64()),
         cpu_s,
         own_cpu_s,
         peaks,

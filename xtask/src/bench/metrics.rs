@@ -161,6 +161,7 @@ pub(super) mod tests {
             program: "storm-10x1".to_owned(),
             tool,
             round,
+            behind_s: None,
             wall_s,
             whole_s: wall_s,
             cpu_s: 2.0 * wall_s,

@@ -7,6 +7,7 @@
 
 mod bars;
 mod cpu;
+mod ends;
 mod inside;
 mod large;
 mod linked;
@@ -220,6 +221,8 @@ mod tests {
         let unmeasured: Vec<&str> = page.lines().filter(|line| line.contains("unknown")).collect();
         let may_lack = |line: &&str| {
             [
+                "behind a small C program",
+                "the same, cold",
                 "slowest long program",
                 "8 threads over 1",
                 "CPU per event of a loop",

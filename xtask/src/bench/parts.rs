@@ -2,9 +2,9 @@
 //! costs the program and the collector, and what a frame costs that is not the one of the stack before.
 //!
 //! The time around a program is that of the whole command less the program's life as the trace tells it: what comes before it and
-//! what comes behind. Warm, the answers about its symbols are kept; cold, the folder in which they are kept is empty.
+//! what comes behind, which is measured by itself too. Warm, the answers about its symbols are kept; cold, the folder in which they are kept is empty.
 
-use super::measure::{self, MEMORY_ROUND};
+use super::measure::{self, END_ROUND, MEMORY_ROUND};
 use super::programs::{self, Program, compile_storm, storm_of};
 use super::tools::{Tool, Tools};
 use mallow_base::median;
@@ -39,8 +39,17 @@ pub(super) struct Parts {
 #[derive(Debug, Clone)]
 pub(super) struct Around {
     pub(super) name: String,
-    pub(super) warm_ms: f64,
-    pub(super) cold_ms: f64,
+    pub(super) warm: Extra,
+    pub(super) cold: Extra,
+}
+
+/// Milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Extra {
+    /// Before its start and behind its end.
+    pub(super) both_ms: f64,
+    /// From its end to that of the command; none where a short program's end was never seen.
+    pub(super) behind_ms: Option<f64>,
 }
 
 /// CPU nanoseconds per event of a loop of malloc and free, medians.
@@ -76,17 +85,20 @@ pub(super) fn measure(root: &Path, tools: &Tools, quick: bool) -> Result<Parts, 
 }
 
 fn around(program: &Program, tools: &Tools, rounds: u32) -> Result<Around, String> {
-    let once = |tool| -> Result<f64, String> {
-        let whole_s = measure::once(program, tools, tool, MEMORY_ROUND + 1)?.whole_s;
-        Ok(1e3 * (whole_s - tools.duration_s()?))
+    let once = |tool| -> Result<(f64, Option<f64>), String> {
+        let sample = measure::once(program, tools, tool, END_ROUND)?;
+        Ok((1e3 * (sample.whole_s - tools.duration_s()?), sample.behind_s.map(|seconds| 1e3 * seconds)))
     };
     let (mut warm, mut cold) = (Vec::new(), Vec::new());
     for _ in 0..rounds {
         cold.push(once(Tool::RecordCold)?);
         warm.push(once(Tool::Record)?);
     }
-    let of = |values: Vec<f64>| median(values).unwrap_or(0.0);
-    Ok(Around { name: program.name.clone(), warm_ms: of(warm), cold_ms: of(cold) })
+    let of = |found: Vec<(f64, Option<f64>)>| Extra {
+        both_ms: median(found.iter().map(|it| it.0)).unwrap_or(0.0),
+        behind_ms: median(found.iter().filter_map(|it| it.1)),
+    };
+    Ok(Around { name: program.name.clone(), warm: of(warm), cold: of(cold) })
 }
 
 fn of_frame(root: &Path, tools: &Tools, walks: u64, rounds: u32) -> Result<f64, String> {

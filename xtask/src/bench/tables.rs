@@ -29,11 +29,16 @@ pub(super) fn page(facts: &Facts, rows: &[Row], large: Option<&Large>, parts: Op
 
 fn around(parts: &Parts) -> String {
     let cells = parts.around.iter().map(|around| {
-        vec![around.name.clone(), format!("{:.1}", around.warm_ms), format!("{:.1}", around.cold_ms)]
+        let (warm, cold) = (around.warm, around.cold);
+        let ms = [warm.behind_ms, cold.behind_ms, Some(warm.both_ms), Some(cold.both_ms)];
+        std::iter::once(around.name.clone())
+            .chain(ms.map(|ms| ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))))
+            .collect()
     });
-    let note = "\nms of `mallow record` beside the program's own life: before its start and behind its end.\n\
+    let note = "\nms of `mallow record` beside the program's own life: behind its end; before its start and behind it.\n\
                 warm: with kept answers about symbols; cold: without.\n";
-    format!("\n## Around the program\n\n{}{note}", table(&["program", "warm ms", "cold ms"], cells.collect()))
+    let heads = ["program", "behind warm", "behind cold", "both warm", "both cold"];
+    format!("\n## Around the program\n\n{}{note}", table(&heads, cells.collect()))
 }
 
 fn loops(parts: &Parts) -> String {

@@ -11,6 +11,7 @@ use crate::exited::ExitedProcess;
 use crate::findings::Findings;
 use crate::heap::Executables;
 use crate::mapping::Mapping;
+use crate::out_of_memory::KilledBefore;
 use crate::peer::have_ended;
 use crate::poll_backoff::{PollBackoff, sample_interval, sleep_until_ready};
 use crate::process::{TracedProcess, Wanted};
@@ -98,6 +99,7 @@ pub(crate) fn turn_away(registration: &Registration) {
 impl<S: Sink + Send> Collector<S> {
     /// Returns a collector with which no process has registered.
     pub(crate) fn new(session: Option<Session>, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
+        let killed_before = session.as_ref().map_or_else(KilledBefore::now, |session| session.killed_before);
         Collector {
             session,
             clock,
@@ -112,7 +114,7 @@ impl<S: Sink + Send> Collector<S> {
             workers: Workers::of_this_machine(),
             doorbells: None,
             budget: Budget::default(),
-            findings: Findings::new(),
+            findings: Findings::new(killed_before),
         }
     }
 

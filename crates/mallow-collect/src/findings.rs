@@ -30,8 +30,8 @@ pub(crate) struct Findings {
 }
 
 impl Findings {
-    /// Returns none, about what happens from now on.
-    pub(crate) fn new() -> Findings {
+    /// Returns none. The kernel's count is of the time before any program was started: one that is killed at once is not missed.
+    pub(crate) fn new(killed_before: KilledBefore) -> Findings {
         Findings {
             unseen: Vec::new(),
             blind: Vec::new(),
@@ -39,7 +39,7 @@ impl Findings {
             verification: Vec::new(),
             faults: Vec::new(),
             killed: Vec::new(),
-            killed_before: KilledBefore::now(),
+            killed_before,
             unsaid: 0,
             python_objects: (false, false),
         }

@@ -7,6 +7,7 @@
 
 use crate::command_lines::CommandLines;
 use crate::error::CollectError;
+use crate::out_of_memory::KilledBefore;
 use crate::peer::Peer;
 use crate::planner::Planner;
 use crate::private_socket::{PrivateSocket, is_equal, listening};
@@ -45,6 +46,8 @@ pub(crate) struct Session {
     waiting: Option<OwnedFd>,
     /// Whether there ever was one.
     was_full: bool,
+    /// Before any program was started.
+    pub(crate) killed_before: KilledBefore,
 }
 
 /// A connection without a message yet.
@@ -114,6 +117,7 @@ impl Session {
             is_crowded: false,
             waiting: None,
             was_full: false,
+            killed_before: KilledBefore::now(),
         })
     }
 

@@ -69,13 +69,14 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let started = Instant::now();
     let interrupts = Interrupts::terminations()?;
     let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
+    let findings = Findings::new(session.killed_before);
     let mut counting = Counting {
         session,
         started,
         command,
         open: Vec::new(),
         processes: Vec::new(),
-        findings: Findings::new(),
+        findings,
         images: FxHashMap::default(),
         starts: Starts::default(),
         executables: Executables::default(),

@@ -33,6 +33,7 @@
 //! | [`ring`] | writes and publishes records |
 //! | [`stamps`] | which records need a time stamp |
 //! | [`nodes`] | the node table: stacks as ids |
+//! | [`found`] | a thread's cache of nodes that it looked up |
 //! | `log_room` | reserves room at the end of a log |
 //! | [`modules`] | the module log: which file is mapped where |
 //! | [`script`] | script frames of a thread |
@@ -45,7 +46,6 @@
 //! | `plain` | frames that nearly all are, followed by a short loop |
 //! | [`path_cache`] | recent paths to a kept frame |
 //! | [`whole_stacks`] | short stacks that are known by all their words |
-//! | [`found`] | cache of the nodes of recently walked stacks |
 //! | `kept` | what is kept of a frame of the last stack |
 //! | [`memo`] | a stack walk that reuses the last stack |
 //! | `verify` | checks a stack in two other ways |

@@ -68,7 +68,7 @@ pub struct Memo {
     path_cache: PathCache,
     /// Short stacks that are known as a whole.
     whole_stacks: WholeStacks,
-    found: FoundStacks,
+    found: FoundStacks<0>,
     /// Other words that were read: saved values of rbp that matter, and the words of unusual frames.
     extras: [Check; EXTRAS_MAX],
     /// The new frames of the walk in progress, innermost first, and the words that its unusual frames read.

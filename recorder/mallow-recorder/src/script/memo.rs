@@ -10,6 +10,7 @@
 
 use super::code_log;
 use crate::bounds::{at, at_mut, first};
+use crate::found::{FoundStacks, KEPT_COUNT};
 use crate::nodes::{self, EMPTY, Stack};
 use crate::process;
 use core::sync::atomic::Ordering;
@@ -211,6 +212,8 @@ pub struct ScriptMemo {
     pairs: [Pair; PAIRS],
     /// Recent results of frames, so that neither the code's number nor its node has to be looked up.
     steps: [Step; STEPS],
+    /// More of both, by their hashes.
+    found: FoundStacks<KEPT_COUNT>,
     /// Outermost first, from 1 on: 0 is the end of the stack.
     kept: [Kept; FRAMES_MAX + 1],
     /// The new frames of the current call, innermost first.
@@ -226,6 +229,7 @@ impl ScriptMemo {
         if self.is_used {
             self.pairs.iter_mut().for_each(|pair| pair.node = 0);
             self.steps.iter_mut().for_each(|step| step.generation = 0);
+            self.found.forget();
             self.is_used = false;
         }
     }
@@ -251,11 +255,16 @@ impl ScriptMemo {
         if pair.node != 0 && (pair.native, pair.script) == (native, script) {
             return pair.node - 1;
         }
+        let hash = pair_hash(native, stack.hash);
+        let known = self.found.find(hash);
         // SAFETY: by contract.
         let node =
-            unsafe { nodes::intern_at(table, native, pair_key(script), pair_hash(native, stack.hash)) };
+            known.unwrap_or_else(|| unsafe { nodes::intern_at(table, native, pair_key(script), hash) });
         if !is_node_cut(node) {
             self.is_used = true;
+            if known.is_none() {
+                self.found.remember(hash, node);
+            }
             *at_mut(&mut self.pairs, place) = Pair { native, script, node: node + 1 };
         }
         node
@@ -438,8 +447,19 @@ impl ScriptMemo {
             match frames.key(frame, look) {
                 0 => callers,
                 key => {
-                    nodes.prefetch(stack_hash(key, callers.hash), is_innermost);
-                    nodes::intern(nodes.table, callers, key)
+                    let hash = stack_hash(key, callers.hash);
+                    // Frames further in than a missing one are not looked for.
+                    match self.found.find(hash).filter(|_| !is_node_cut(callers.node)) {
+                        Some(node) => Stack { hash, node },
+                        None => {
+                            nodes.prefetch(hash, is_innermost);
+                            let stack = nodes::intern(nodes.table, callers, key);
+                            if !is_node_cut(stack.node) {
+                                self.found.remember(hash, stack.node);
+                            }
+                            stack
+                        }
+                    }
                 }
             }
         };

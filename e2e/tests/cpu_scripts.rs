@@ -88,7 +88,7 @@ impl Shares {
 fn lines_of_scripts_are_found_where_they_are() {
     let workshop = Workshop::new("cpu-scripts");
     for (interpreter, name, language, work) in
-        [("python3", "shares.py", "python", "400"), ("ruby", "shares.rb", "ruby", "600")]
+        [("python3", "shares.py", "python", "600"), ("ruby", "shares.rb", "ruby", "600")]
     {
         let (source, shares) = Shares::of(name, language);
         let line = format!("{interpreter} {} {work}; exit $?", text(&source));

@@ -9,6 +9,7 @@
 //! stack is looked for by its hash.
 
 use crate::bounds::{at, at_mut};
+use crate::process;
 
 /// How many stacks are kept.
 pub const KEPT_COUNT: usize = 1 << PLACE_BITS;
@@ -32,25 +33,38 @@ struct Near {
 
 const NOTHING: Near = Near { hash: 0, node: 0, mark: 0 };
 
-/// A thread's stacks. Zeroed at first. `FAR_COUNT` is [`KEPT_COUNT`] where each is to be found by its hash however long ago it was looked up, or 0. A Python program
+/// So many are looked up before they are kept in their order: a thread that has few needs no memory for it.
+const UNORDERED_COUNT: u32 = 512;
+
+/// Stacks in the order in which they were looked up. `FAR_COUNT` is [`KEPT_COUNT`] where each is to be found by its hash however long ago it was looked up, or 0. A Python program
 /// that goes through 100,000 stacks takes a tenth of the recorder's time less by it. A compiler loses as much: most of the stacks that it does not find are new, and what is read
 /// in vain takes the place of its own data in the processor's caches.
+#[repr(C)]
+#[derive(Debug)]
+struct Order<const FAR_COUNT: usize> {
+    /// Places of all, for each low end of a hash.
+    far: [u32; FAR_COUNT],
+    hashes: [u64; KEPT_COUNT],
+    nodes: [u32; KEPT_COUNT],
+}
+
+/// A thread's stacks. Zeroed at first.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FoundStacks<const FAR_COUNT: usize> {
     /// Stacks of another era are forgotten.
     era: u32,
+    /// How many were looked up without an order.
+    unordered: u32,
     /// The place of the stack that is expected.
     expected: usize,
     /// How many places were written.
     written: usize,
     /// The place that is written next.
     end: usize,
+    /// Null before there is one. It lies in memory of its own, which stays mapped.
+    order: *mut Order<FAR_COUNT>,
     near: [Near; NEAR_COUNT],
-    /// Places of all, for each low end of a hash, once there are more than are near.
-    far: [u32; FAR_COUNT],
-    hashes: [u64; KEPT_COUNT],
-    nodes: [u32; KEPT_COUNT],
 }
 
 impl<const FAR_COUNT: usize> FoundStacks<FAR_COUNT> {
@@ -73,37 +87,56 @@ impl<const FAR_COUNT: usize> FoundStacks<FAR_COUNT> {
     fn find_far(&mut self, hash: u64) -> Option<u32> {
         let skipped = (1..=SKIPPED_MAX).map(|skipped| self.expected + skipped);
         let place = skipped.into_iter().find(|place| self.is_at(*place, hash)).or_else(|| {
-            let place = || *at(&self.far, hash as usize % KEPT_COUNT) as usize;
-            let place = (FAR_COUNT > 0 && self.written > NEAR_COUNT).then(place);
-            place.filter(|place| self.is_at(*place, hash))
+            let order = self.order().filter(|_| FAR_COUNT > 0)?;
+            let place = *at(&order.far, hash as usize % KEPT_COUNT) as usize;
+            self.is_at(place, hash).then_some(place)
         })?;
         Some(self.take(place))
+    }
+
+    #[inline(always)]
+    fn order(&self) -> Option<&Order<FAR_COUNT>> {
+        // SAFETY: null, or memory that was mapped for it and stays; it holds integers, zeros at first. Only this thread uses it.
+        unsafe { self.order.as_ref() }
     }
 
     /// Returns whether the stack at a place has this hash. What was forgotten is at no place.
     #[inline(always)]
     fn is_at(&self, place: usize, hash: u64) -> bool {
-        place < self.written && *at(&self.hashes, place) == hash
+        place < self.written && self.order().is_some_and(|order| *at(&order.hashes, place) == hash)
     }
 
     #[inline(always)]
     fn take(&mut self, place: usize) -> u32 {
         self.expected = place + 1;
-        *at(&self.nodes, place)
+        self.order().map_or(0, |order| *at(&order.nodes, place))
     }
 
     /// Keeps a stack that was not found, in the place of the oldest one.
     #[inline(always)]
     pub fn remember(&mut self, hash: u64, node: u32) {
         let place = self.end % KEPT_COUNT;
-        *at_mut(&mut self.hashes, place) = hash;
-        *at_mut(&mut self.nodes, place) = node;
-        self.end = place + 1;
-        self.written = self.written.max(place + 1);
         let near = Near { hash, node, mark: self.era << PLACE_BITS | place as u32 };
         *at_mut(&mut self.near, hash as usize % NEAR_COUNT) = near;
-        if FAR_COUNT > 0 && self.written > NEAR_COUNT {
-            *at_mut(&mut self.far, hash as usize % KEPT_COUNT) = place as u32;
+        // SAFETY: as in `order`.
+        let Some(order) = (unsafe { self.order.as_mut() }) else { return self.go_on_without_order() };
+        *at_mut(&mut order.hashes, place) = hash;
+        *at_mut(&mut order.nodes, place) = node;
+        if FAR_COUNT > 0 {
+            *at_mut(&mut order.far, hash as usize % KEPT_COUNT) = place as u32;
+        }
+        self.end = place + 1;
+        self.written = self.written.max(place + 1);
+    }
+
+    /// Maps memory for the order once there are stacks enough. Without it they are found for a shorter time.
+    #[cold]
+    #[inline(never)]
+    fn go_on_without_order(&mut self) {
+        self.unordered = self.unordered.saturating_add(1);
+        // Behind a filter of system calls none more is made than must be.
+        if self.unordered == UNORDERED_COUNT && !process::is_filtered() {
+            self.order = process::map_table(size_of::<Order<FAR_COUNT>>()).cast();
         }
     }
 
@@ -211,6 +244,8 @@ mod tests {
         };
         let count = 4 * NEAR_COUNT as u64 - 1;
         assert_eq!(missed(&mut found, count, None), count);
+        // The first ones were kept in no order.
+        assert_eq!(missed(&mut found, count, None), u64::from(UNORDERED_COUNT));
         assert_eq!(missed(&mut found, count, None), 0);
         // A new stack now and then costs its own look-up.
         assert_eq!(missed(&mut found, count, Some(1 << 60)), (count + 49) / 100);

@@ -40,7 +40,6 @@ use crate::process;
 use crate::rules::Rule;
 use crate::script::hotspot;
 use crate::script::memo::ScriptMemo;
-use crate::sys;
 use crate::walk::{
     CHECKS_PER_STEP, Check, Frame, Outcome, UnwindContext, java_step, key_of, plain_step, rule_and_key,
     step_beyond, unchanged, unusual_step,
@@ -106,16 +105,8 @@ struct Reached {
 impl Memo {
     /// Maps a new memo; null if the kernel has no memory. Uses only address space until it is used.
     pub fn map() -> *mut Memo {
-        // The program keeps most of a limited address space: further threads are counted as lost.
-        if !process::takes_private(size_of::<Memo>(), 8) {
-            return core::ptr::null_mut();
-        }
-        let memo = sys::map_private(size_of::<Memo>());
-        if !memo.is_null() && !process::is_filtered() {
-            // SAFETY: the mapping is ours.
-            unsafe { sys::keep_small(memo, size_of::<Memo>(), sys::Sharing::Private) };
-        }
-        memo.cast()
+        // Without it calls of the thread are counted as lost.
+        process::map_table(size_of::<Memo>()).cast()
     }
 
     /// Clears the memo: at a thread's start, because it may hold stacks of the process that this one was forked from,

@@ -198,6 +198,20 @@ pub(crate) fn takes_private(bytes: usize, part: usize) -> bool {
     has_room
 }
 
+/// Maps private memory for tables of a thread; null if the program needs it, or the kernel has none. It takes address space until it is used.
+pub(crate) fn map_table(bytes: usize) -> *mut u8 {
+    // The program keeps most of a limited address space.
+    if !takes_private(bytes, 8) {
+        return core::ptr::null_mut();
+    }
+    let table = sys::map_private(bytes);
+    if !table.is_null() && !is_filtered() {
+        // SAFETY: the mapping is ours.
+        unsafe { sys::keep_small(table, bytes, sys::Sharing::Private) };
+    }
+    table
+}
+
 /// The program locks its memory: what is resident is not what is in use.
 pub fn note_locked() {
     LOCKED.store(true, Ordering::Relaxed);

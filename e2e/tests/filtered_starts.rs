@@ -240,3 +240,49 @@ fn who_goes_on_behind_a_filter_is_recorded_there() {
 fn is_recorded_as_before(well: u64, allocations: u64, named: u64) -> bool {
     allocations > well * 35_290 && named == 0
 }
+
+/// A thread that comes to many stacks has memory mapped for them: not behind a filter, which may kill for that.
+#[test]
+fn whoever_has_many_stacks_behind_a_filter_goes_on() {
+    let workshop = Workshop::new("filtered-stacks");
+    let text = r#"
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+static void *volatile kept;
+static volatile int turned;
+static __attribute__((noinline)) void work(unsigned path, int depth) {
+    if (depth == 0) {
+        kept = malloc(10);
+        free(kept);
+    } else if (path & 1) {
+        work(path >> 1, depth - 1);
+        turned = 1;
+    } else {
+        work(path >> 1, depth - 1);
+        turned = 2;
+    }
+}
+int main(void) {
+    struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)), BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {4, filter};
+    work(0, 0);
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)) return 9;
+    for (unsigned path = 0; path < 4096; path++) work(path, 12);
+    return 3;
+}
+"#;
+    let program = build_text(workshop.path(), "stacks", text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let (bare, recorded) = (session.bare(), session.record());
+    assert_eq!((bare.exit, recorded.exit), (Exit::Status(3), Exit::Status(3)), "{recorded}");
+    let report = session.report(&["--limit", "10000"]);
+    assert_eq!(report["totals"]["temporary"], 4097, "{recorded}");
+    assert_eq!(report["sites"].as_array().unwrap().len(), 4097, "{recorded}");
+}

@@ -79,6 +79,9 @@ pub struct Memo {
     pub script: ScriptMemo,
 }
 
+/// An eighth of a limited address space holds so many threads. What only few threads need is mapped by itself ([`crate::found`]).
+const _: () = assert!(size_of::<Memo>() <= 9 << 20);
+
 /// The result of a walk.
 struct Walked {
     new_count: usize,

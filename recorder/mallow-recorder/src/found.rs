@@ -71,8 +71,8 @@ impl<const FAR_COUNT: usize> FoundStacks<FAR_COUNT> {
     /// The node of the stack with this hash, if it is kept.
     #[inline(always)]
     pub fn find(&mut self, hash: u64) -> Option<u32> {
-        if self.is_at(self.expected, hash) {
-            return Some(self.take(self.expected));
+        if let Some(node) = self.node_at(self.expected, hash) {
+            return Some(node);
         }
         let near = *at(&self.near, hash as usize % NEAR_COUNT);
         if near.hash == hash && near.mark >> PLACE_BITS == self.era {
@@ -85,13 +85,12 @@ impl<const FAR_COUNT: usize> FoundStacks<FAR_COUNT> {
     /// As [`FoundStacks::find`], of one that is neither expected nor near.
     #[inline(never)]
     fn find_far(&mut self, hash: u64) -> Option<u32> {
-        let skipped = (1..=SKIPPED_MAX).map(|skipped| self.expected + skipped);
-        let place = skipped.into_iter().find(|place| self.is_at(*place, hash)).or_else(|| {
+        let expected = self.expected;
+        (1..=SKIPPED_MAX).find_map(|skipped| self.node_at(expected + skipped, hash)).or_else(|| {
             let order = self.order().filter(|_| FAR_COUNT > 0)?;
             let place = *at(&order.far, hash as usize % KEPT_COUNT) as usize;
-            self.is_at(place, hash).then_some(place)
-        })?;
-        Some(self.take(place))
+            self.node_at(place, hash)
+        })
     }
 
     #[inline(always)]
@@ -100,16 +99,16 @@ impl<const FAR_COUNT: usize> FoundStacks<FAR_COUNT> {
         unsafe { self.order.as_ref() }
     }
 
-    /// Returns whether the stack at a place has this hash. What was forgotten is at no place.
+    /// The node of the stack at a place, if it has this hash: the one behind it is expected next. What was forgotten is at no place.
     #[inline(always)]
-    fn is_at(&self, place: usize, hash: u64) -> bool {
-        place < self.written && self.order().is_some_and(|order| *at(&order.hashes, place) == hash)
-    }
-
-    #[inline(always)]
-    fn take(&mut self, place: usize) -> u32 {
+    fn node_at(&mut self, place: usize, hash: u64) -> Option<u32> {
+        let order = if place < self.written { self.order()? } else { return None };
+        if *at(&order.hashes, place) != hash {
+            return None;
+        }
+        let node = *at(&order.nodes, place);
         self.expected = place + 1;
-        self.order().map_or(0, |order| *at(&order.nodes, place))
+        Some(node)
     }
 
     /// Keeps a stack that was not found, in the place of the oldest one.

@@ -446,27 +446,37 @@ impl ScriptMemo {
         let stack = unsafe {
             match frames.key(frame, look) {
                 0 => callers,
-                key => {
-                    let hash = stack_hash(key, callers.hash);
-                    // Frames further in than a missing one are not looked for.
-                    match self.found.find(hash).filter(|_| !is_node_cut(callers.node)) {
-                        Some(node) => Stack { hash, node },
-                        None => {
-                            nodes.prefetch(hash, is_innermost);
-                            let stack = nodes::intern(nodes.table, callers, key);
-                            if !is_node_cut(stack.node) {
-                                self.found.remember(hash, stack.node);
-                            }
-                            stack
-                        }
-                    }
-                }
+                key => self.interned(nodes, callers, key, is_innermost),
             }
         };
         if !is_node_cut(stack.node) {
             let generation = self.generation + 1;
             self.is_used = true;
             *at_mut(&mut self.steps, place) = Step { look, stack, callers: callers.node, generation };
+        }
+        stack
+    }
+
+    /// The stack of some callers with a frame of this key. Frames further in than a missing one are not looked for.
+    ///
+    /// # Safety
+    /// As [`ScriptMemo::pair`].
+    #[inline(always)]
+    unsafe fn interned(&mut self, nodes: Nodes, callers: Stack, key: u64, is_innermost: bool) -> Stack {
+        if is_node_cut(callers.node) {
+            return callers;
+        }
+        let hash = stack_hash(key, callers.hash);
+        if let Some(node) = self.found.find(hash) {
+            return Stack { hash, node };
+        }
+        // SAFETY: by contract.
+        let stack = unsafe {
+            nodes.prefetch(hash, is_innermost);
+            nodes::intern(nodes.table, callers, key)
+        };
+        if !is_node_cut(stack.node) {
+            self.found.remember(hash, stack.node);
         }
         stack
     }

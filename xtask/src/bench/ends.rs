@@ -4,7 +4,7 @@ use procfs::process::Process;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ impl End {
 }
 
 /// Looks for it until it is there, or the command is not any more.
-fn find(command: u32, executable: &PathBuf) -> Option<OwnedFd> {
+fn find(command: u32, executable: &Path) -> Option<OwnedFd> {
     loop {
         let running = Process::new(command.cast_signed()).ok()?;
         let children = running.task_main_thread().ok()?.children().ok()?;
@@ -41,7 +41,7 @@ fn find(command: u32, executable: &PathBuf) -> Option<OwnedFd> {
             let pid = pid.cast_signed();
             let pidfd = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty());
             // Before it runs the program it is the command still.
-            if Process::new(pid).is_ok_and(|child| child.exe().is_ok_and(|path| path == *executable)) {
+            if Process::new(pid).is_ok_and(|child| child.exe().is_ok_and(|path| path == executable)) {
                 return pidfd.ok();
             }
         }
@@ -62,7 +62,7 @@ mod tests {
     fn a_program_ends_before_the_command_that_goes_on() {
         let sleep = programs::executable("sleep").unwrap();
         let begun = Instant::now();
-        let mut shell = Command::new("sh").args(["-c", "sleep 0.2; read line; exit 0"]).spawn().unwrap();
+        let mut shell = Command::new("sh").args(["-c", "sleep 0.2; exit 0"]).spawn().unwrap();
         let end = End::watch(shell.id(), &sleep);
         shell.wait().unwrap();
         let ended = end.of_ended().unwrap();

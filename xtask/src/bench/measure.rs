@@ -81,13 +81,19 @@ pub(super) fn once(program: &Program, tools: &Tools, tool: Tool, round: u32) -> 
         round,
         wall_s: served.unwrap_or(whole_s),
         whole_s,
-        behind_s: end_of_program.map(|end| (started + Duration::from_secs_f64(whole_s) - end).as_secs_f64()),
+        behind_s: end_of_program.and_then(|end| behind_s(end, started, whole_s)),
         cpu_s,
         own_cpu_s,
         peaks,
         trace_bytes: tools.trace_bytes(tool)?,
         events: if counts { Some(tools.events()?) } else { None },
     })
+}
+
+/// From the program's end to the command's; none where the former was seen after the latter.
+fn behind_s(end: Instant, started: Instant, whole_s: f64) -> Option<f64> {
+    let behind = (started + Duration::from_secs_f64(whole_s)).checked_duration_since(end)?;
+    Some(behind.as_secs_f64())
 }
 
 fn start(command: &mut Command, input: Option<&Path>, complaints: &Path) -> Result<Child, String> {

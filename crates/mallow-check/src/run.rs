@@ -168,8 +168,8 @@ impl Runner<'_> {
             return Err(RunError::Interrupted);
         }
         match outcome.exit {
-            Exit::Status(0) => {}
-            Exit::Signal(2) => return Err(RunError::Interrupted),
+            Some(Exit::Status(0)) => {}
+            Some(Exit::Signal(2)) => return Err(RunError::Interrupted),
             exit => return Err(RunError::Failed { exit, output: told(), killed: outcome.killed }),
         }
         if !outcome.faults.is_empty() {

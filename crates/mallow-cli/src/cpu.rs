@@ -71,8 +71,9 @@ pub(crate) fn run(request: &LowCpu) -> Result<u8, Refusal> {
     )));
     Ok(match outcome.exit {
         _ if outcome.interrupted => exit_code::INTERRUPTED,
-        Some(exit) => exit_code::of_program(exit_of(exit)),
-        None => exit_code::FINE,
+        // What was there before us is not ours to wait for.
+        None if request.pid.is_some() => exit_code::FINE,
+        exit => exit_code::of_end(exit.map(exit_of)),
     })
 }
 

@@ -56,8 +56,13 @@ pub(crate) fn help() -> String {
     text
 }
 
-/// Returns the exit code of a command that passes a status on. A shell does the same.
-pub(crate) fn of_program(exit: Exit) -> u8 {
+/// Returns the exit code of a command that passes a status on, if the system told it.
+pub(crate) fn of_end(exit: Option<Exit>) -> u8 {
+    exit.map_or(OWN_FAILURE, of_program)
+}
+
+/// A shell does the same.
+fn of_program(exit: Exit) -> u8 {
     match exit {
         Exit::Status(status) => status as u8,
         Exit::Signal(signal) => 128_u8.wrapping_add(signal as u8),
@@ -96,6 +101,7 @@ mod tests {
         assert_eq!(of_program(Exit::Status(255)), 255);
         assert_eq!(of_program(Exit::Signal(9)), 137);
         assert_eq!(of_program(Exit::Signal(64)), 192);
+        assert_eq!((of_end(Some(Exit::Status(3))), of_end(None)), (3, 125), "unknown is not 0");
     }
 
     #[test]

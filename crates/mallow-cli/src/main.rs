@@ -53,6 +53,11 @@ use std::panic::resume_unwind;
 use std::process::ExitCode;
 use std::thread::Builder;
 
+/// Called before `main`, and before Rust's runtime.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static BEFORE_MAIN: extern "C" fn() = mallow_launch::inherited::take_over;
+
 fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if mallow_lookup::is_child(&words) {

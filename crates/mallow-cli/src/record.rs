@@ -92,7 +92,7 @@ pub(crate) fn run(record: Record) -> Result<u8, Refusal> {
     output::inform(&summary);
     // The process ends now: giving back the memory of 100,000 stacks piece by piece takes 3 ms.
     std::mem::forget(profile);
-    Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_program(outcome.exit) })
+    Ok(if outcome.interrupted { exit_code::INTERRUPTED } else { exit_code::of_end(outcome.exit) })
 }
 
 /// What is printed of a profile whose scripts' frames have replaced those of their interpreter.

@@ -40,7 +40,7 @@ pub(crate) fn run(stat: Stat) -> Result<u8, Refusal> {
         output::warn(&outcome.warnings);
         output::note(&outcome.notes);
     }
-    let code = outcomes().map(|outcome| exit_code::of_program(outcome.exit)).find(|code| *code != 0);
+    let code = outcomes().map(|outcome| exit_code::of_end(outcome.exit)).find(|code| *code != 0);
     let result = if stat.json { json(&stat, counted)? } else { text(&stat, &counted, stat.output.is_some()) };
     match (place, &mut file) {
         (Some(place), Some(file)) => output::to_file(&place.path, file, &result)?,
@@ -163,7 +163,7 @@ fn measured<'a>(stat: &Stat, Counted { command, outcomes }: &Counted, runs: &'a 
         command: stat.command_lines.words(command).join(" "),
         runs,
         planned: stat.runs as usize,
-        exit: outcomes.last().map(|outcome| outcome.exit),
+        exit: outcomes.last().and_then(|outcome| outcome.exit),
         processes: outcomes.iter().map(ended).max().unwrap_or_default(),
         blind: outcomes.iter().map(|outcome| outcome.blind.len()).max().unwrap_or_default(),
         is_counted: are_counted(outcomes),
@@ -183,7 +183,7 @@ fn document(stat: &Stat, Counted { command, outcomes }: Counted) -> Result<Strin
     let warnings: Vec<String> = outcomes.iter().flat_map(all_sentences).collect();
     let complete = outcomes.iter().all(|outcome| outcome.warnings.is_empty());
     let run = |outcome: StatOutcome| RunJson {
-        exit: Some(outcome.exit.into()),
+        exit: outcome.exit.map(Into::into),
         wall_us: outcome.wall_us,
         totals: outcome.is_counted.then(|| (&totals(&outcome)).into()),
         peak_error_bytes: outcome.peak_error_bytes,

@@ -3,6 +3,16 @@
 use mallow_launch::open_files;
 use mallow_wire::shared::{ADDRESS_PARTS, file_bytes};
 use rustix::process::{Resource, getrlimit};
+use rustix::thread::{SecureComputingMode, secure_computing_mode};
+
+const RESET: &str = "did the program reset LD_PRELOAD or its environment?";
+const FILTERED: &str = "mallow runs behind a filter of system calls (seccomp, as in a container), which may refuse what the recorder needs, or the program reset \
+    LD_PRELOAD or its environment";
+
+/// What mallow starts is behind the same filter.
+fn is_filtered() -> bool {
+    matches!(secure_computing_mode(), Ok(SecureComputingMode::Filter))
+}
 
 /// Returns what has to be said of limits. `nobody` is what was not done when no process registered, such as "recorded"; `was_full` says that mallow
 /// could not hold all processes at once.
@@ -13,7 +23,7 @@ pub(crate) fn sentence(nobody: Option<&str>, was_full: bool) -> Option<String> {
         Some(done) => {
             let why = without_room()
                 .or_else(|| was_full.then(|| format!("{} a process", files())))
-                .unwrap_or_else(|| "did the program reset LD_PRELOAD or its environment?".to_owned());
+                .unwrap_or_else(|| if is_filtered() { FILTERED.to_owned() } else { RESET.to_owned() });
             Some(format!("no process took the recorder in, so nothing was {done}: {why}"))
         }
         None => was_full.then(|| {

@@ -25,8 +25,8 @@ use std::time::Duration;
 /// How the command of a live session ended.
 #[derive(Clone, Debug)]
 pub struct Ending {
-    /// Its exit status.
-    pub exit: Exit,
+    /// Its exit status, if the system told.
+    pub exit: Option<Exit>,
     /// As in [`crate::RecordOutcome`].
     pub warnings: Vec<String>,
     /// As in [`crate::RecordOutcome`].
@@ -137,7 +137,7 @@ fn run(
     }
     collector.name_missing_starts();
     Ok(Ending {
-        exit: command.exit().unwrap_or(Exit::Signal(2)),
+        exit: command.exit(),
         warnings: [collector.findings.warnings(), collector.findings.killed].concat(),
         faults: collector.findings.faults,
     })

@@ -60,7 +60,7 @@ pub struct RecordOutcome {
     /// The trace.
     pub trace: PathBuf,
     /// How the command ended.
-    pub exit: Exit,
+    pub exit: Option<Exit>,
     /// A second interrupt ended the recording before the command did, or one came when it had ended.
     pub interrupted: bool,
     /// The command exceeded its deadline, and was killed.
@@ -227,7 +227,7 @@ fn outcome(
     };
     RecordOutcome {
         trace: collector.sink.path().to_owned(),
-        exit: command.exit().unwrap_or(Exit::Signal(2)),
+        exit: command.exit(),
         interrupted,
         timed_out: command.timed_out(),
         processes,

@@ -42,7 +42,7 @@ pub struct StatOutcome {
     /// From the start of the command to the end of its last process, in microseconds.
     pub wall_us: u64,
     /// How the command ended.
-    pub exit: Exit,
+    pub exit: Option<Exit>,
     /// Its processes, with totals and without sites, threads or samples.
     pub processes: Vec<Process>,
     /// Whether any of them was counted: if not, its totals are unknown.
@@ -99,7 +99,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     }
     Ok(StatOutcome {
         wall_us: started.elapsed().as_micros() as u64,
-        exit: counting.command.exit().unwrap_or(Exit::Status(0)),
+        exit: counting.command.exit(),
         processes: counting.processes,
         is_counted,
         peak_error_bytes: counting.peak_error_bytes,

@@ -123,7 +123,7 @@ impl Target for TracedCommand {
     }
 
     fn has_ended(&mut self) -> bool {
-        self.command.reap().is_some()
+        self.command.has_ended()
     }
 
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {

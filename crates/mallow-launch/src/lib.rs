@@ -6,11 +6,12 @@
 //!
 //! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `inherited`, `running`, `interrupts`.
 
 mod content;
 mod error;
 mod executable;
+pub mod inherited;
 mod interrupts;
 mod launch;
 pub mod open_files;

@@ -78,9 +78,12 @@ fn places() -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     places.extend(cache.or(home).map(|cache| cache.join("mallow")));
     // For when neither can be used: a name with a blank in it, no home.
-    places.extend(
-        ["/tmp", "/var/tmp", "/dev/shm"].map(|place| Path::new(place).join(format!("mallow-{user}"))),
-    );
+    for place in ["/tmp", "/var/tmp", "/dev/shm"] {
+        let place = Path::new(place).join(format!("mallow-{user}"));
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     places
 }
 

@@ -2,7 +2,6 @@
 
 use crate::Interrupts;
 use rustix::process::{Pid, Signal, kill_process_group};
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub struct RunningCommand {
     child: Child,
+    has_ended: bool,
     status: Option<ExitStatus>,
     interrupts: Interrupts,
     interrupts_passed: usize,
@@ -22,6 +22,7 @@ impl RunningCommand {
     pub fn new(child: Child, interrupts: Interrupts, timeout: Option<Duration>) -> RunningCommand {
         RunningCommand {
             child,
+            has_ended: false,
             status: None,
             interrupts,
             interrupts_passed: 0,
@@ -35,24 +36,25 @@ impl RunningCommand {
         self.child.id()
     }
 
-    /// How it ended; none while it runs, or when nobody has looked since.
+    /// How it ended; none while it runs, when nobody has looked since, or when the system does not tell.
     pub fn status(&self) -> Option<ExitStatus> {
         self.status
     }
 
-    /// Looks whether it has ended; returns how.
-    pub fn reap(&mut self) -> Option<ExitStatus> {
-        if self.status.is_none() {
+    /// Looks whether it has ended.
+    pub fn has_ended(&mut self) -> bool {
+        if !self.has_ended {
             // Nobody else waits for our child, so it cannot be gone; if the system says so, its status is lost.
-            self.status = self.child.try_wait().unwrap_or(Some(ExitStatus::from_raw(0)));
+            (self.has_ended, self.status) =
+                self.child.try_wait().map_or((true, None), |status| (status.is_some(), status));
         }
-        self.status
+        self.has_ended
     }
 
-    /// The same when all of its threads are known to have ended: it is then a matter of microseconds.
+    /// Returns how it ended when all of its threads are known to have: it is then a matter of microseconds.
     pub fn wait_briefly(&mut self) -> Option<ExitStatus> {
         let since = Instant::now();
-        while self.reap().is_none() && since.elapsed() < Duration::from_secs(1) {}
+        while !self.has_ended() && since.elapsed() < Duration::from_secs(1) {}
         self.status
     }
 
@@ -66,7 +68,7 @@ impl RunningCommand {
         if self.deadline.is_some() && count > self.interrupts_passed {
             self.interrupts_passed = count;
             let signal = if count == 1 { Signal::INT } else { Signal::KILL };
-            if let Some(child) = child.filter(|_| self.status.is_none()) {
+            if let Some(child) = child.filter(|_| !self.has_ended) {
                 let _ = kill_process_group(child, signal);
             }
         }

@@ -1,6 +1,6 @@
 //! How a command is started.
 
-use crate::open_files;
+use crate::{inherited, open_files};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::ffi::OsString;
 use std::fs::File;
@@ -33,6 +33,11 @@ impl SpawnOptions {
     /// Starts a command.
     pub(crate) fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
         self.apply(&mut command)?;
+        let inherits_output = self.output.is_none();
+        inherited::pass_on(
+            &mut command,
+            [inherits_output && self.input.is_none(), inherits_output, inherits_output],
+        );
         if self.timeout.is_some() {
             // Whoever outlives its parent becomes a child of ours, by which it is known when the time is up.
             let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

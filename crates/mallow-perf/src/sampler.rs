@@ -343,7 +343,7 @@ impl Sampler {
         let is_over = loop {
             let is_over = options.duration.is_some_and(|duration| self.began.elapsed() >= duration);
             interrupted |= running.is_interrupted();
-            if is_over || interrupted || running.reap().is_some() {
+            if is_over || interrupted || running.has_ended() {
                 break is_over;
             }
             self.wait(ended.as_ref(), options);
@@ -354,7 +354,7 @@ impl Sampler {
         let duration = self.began.elapsed();
         let mut outcome = self.end(pid, command, duration, interrupted);
         // The time is over and the program still runs: it goes on, and we wait for its end.
-        while is_over && running.reap().is_none() && !running.is_interrupted() {
+        while is_over && !running.has_ended() && !running.is_interrupted() {
             std::thread::sleep(PAUSE);
         }
         outcome.exit = running.status();

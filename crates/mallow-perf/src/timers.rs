@@ -71,7 +71,7 @@ pub(crate) fn sample(
     let is_over = loop {
         let is_over = options.duration.is_some_and(|duration| timed.began.elapsed() >= duration);
         interrupted |= running.is_interrupted();
-        if is_over || interrupted || running.reap().is_some() {
+        if is_over || interrupted || running.has_ended() {
             break is_over;
         }
         wait(ended.as_ref(), timed.folder.pause());
@@ -79,7 +79,7 @@ pub(crate) fn sample(
     };
     let used_ns = (!is_over && !interrupted).then(|| used_by_children_ns().saturating_sub(used_before_ns));
     let mut outcome = timed.end(pid, command_words(words), used_ns, interrupted);
-    while is_over && running.reap().is_none() && !running.is_interrupted() {
+    while is_over && !running.has_ended() && !running.is_interrupted() {
         std::thread::sleep(PAUSE);
     }
     outcome.exit = running.status();

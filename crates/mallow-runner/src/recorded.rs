@@ -78,9 +78,10 @@ impl Bench<'_> {
             return Err(sentence.clone());
         }
         let end = match outcome.exit {
-            Exit::Status(status) => RunEnd::Status(status),
-            Exit::Signal(signal) => RunEnd::Signal(signal),
-            Exit::Exec | Exit::GoesOn => RunEnd::Status(0),
+            Some(Exit::Status(status)) => RunEnd::Status(status),
+            Some(Exit::Signal(signal)) => RunEnd::Signal(signal),
+            Some(Exit::Exec | Exit::GoesOn) => RunEnd::Status(0),
+            None => return Err("the system does not tell how it ended with the recorder".to_owned()),
         };
         if !self.plan.failures.allows(end.code()) {
             return Err(format!("with the recorder it ended with {}", crate::spawn::end_words(end)));

@@ -4,7 +4,7 @@ use crate::command_line::Program;
 use crate::{Output, RunnerError, processes};
 use mallow_bench::{EventCount, Run, RunEnd};
 use mallow_counters::{Counters, Event};
-use mallow_launch::{Interrupts, explained, open_files};
+use mallow_launch::{Interrupts, explained, inherited, open_files};
 use mallow_wire::spawning::{self as report, REQUEST_HEAD_BYTES, RequestHead};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use rustix::process::Signal;
@@ -131,9 +131,15 @@ impl Spawner {
         if around.is_plain() {
             self.kept.replace(Some(started));
         }
-        if words[report::KIND] == report::CANNOT_RUN {
-            let cause = std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
-            return Err(RunnerError::CannotRun { line: line(), cause: explained(cause) });
+        let refused = || std::io::Error::from_raw_os_error(words[report::STATUS] as i32);
+        match words[report::KIND] {
+            report::CANNOT_RUN => {
+                return Err(RunnerError::CannotRun { line: line(), cause: explained(refused()) });
+            }
+            report::NOT_WAITED_FOR => {
+                return Err(RunnerError::System { what: "cannot wait for the command", cause: refused() });
+            }
+            _ => {}
         }
         let events = counted
             .into_iter()
@@ -156,6 +162,8 @@ impl Spawner {
         if let Some(directory) = &around.directory {
             command.current_dir(directory);
         }
+        // Streams are what bench is told.
+        inherited::pass_on(&mut command, [false; 3]);
         let child = open_files::as_inherited(|| command.spawn());
         let mut child = child.map_err(system("cannot start the spawner"))?;
         if let Some(pipe) = child.stdout.take() {

@@ -244,7 +244,7 @@ fn how_it_ended(life: Life) -> Stopped {
     let how = match life {
         Life::Recorded(watched) => match watched.wait() {
             Ok(Ending { exit, warnings, faults }) => {
-                return Stopped { how: in_words(exit), warnings, faults };
+                return Stopped { how: exit.map_or_else(unknown, in_words), warnings, faults };
             }
             Err(error) => error.to_string(),
         },
@@ -252,13 +252,17 @@ fn how_it_ended(life: Life) -> Stopped {
             Ok(status) => match (status.code(), status.signal()) {
                 (Some(code), _) => in_words(Exit::Status(code)),
                 (_, Some(signal)) => in_words(Exit::Signal(signal)),
-                _ => String::from("nobody knows how"),
+                _ => unknown(),
             },
             Err(error) => error.to_string(),
         },
         Life::Foreign => String::from("still running"),
     };
     Stopped { how, ..Stopped::default() }
+}
+
+fn unknown() -> String {
+    String::from("nobody knows how")
 }
 
 fn in_words(exit: Exit) -> String {

@@ -55,7 +55,7 @@ pub const WORDS: usize = RUSAGE + RUSAGE_WORDS;
 /// Bytes of a report.
 pub const BYTES: usize = WORDS * 8;
 
-/// The word that says what became of the command: [`ENDED`] or [`CANNOT_RUN`].
+/// The word that says what became of the command: [`ENDED`], [`CANNOT_RUN`] or [`NOT_WAITED_FOR`].
 pub const KIND: usize = 0;
 /// The word with the status as `wait4` has it, or with the error number.
 pub const STATUS: usize = 1;
@@ -72,6 +72,8 @@ pub const RUSAGE_WORDS: usize = 18;
 pub const ENDED: u64 = 1;
 /// The system refused to run the program.
 pub const CANNOT_RUN: u64 = 2;
+/// The command ran, and the system does not tell how it ended.
+pub const NOT_WAITED_FOR: u64 = 3;
 
 /// The word with the peak of resident memory, in KiB.
 pub const PEAK_RSS_KIB: usize = RUSAGE + 4;

@@ -38,12 +38,12 @@ unsafe extern "C" fn main(stack: *const usize) -> ! {
     let Some(stream) = (if count > 1 { number(word) } else { None }) else { sys::exit(0) };
     sys::end_with_parent();
     sys::close_on_exec(stream);
-    let signals = sys::block_signals();
+    let (signals, child_signal) = (sys::block_signals(), sys::keep_status_of_children());
     loop {
         match Request::read(stream) {
             request::Read::One(request) => {
                 let mut report = [0_u64; wire::WORDS];
-                run(&request, signals, &mut report);
+                run(&request, (signals, child_signal), &mut report);
                 sys::write(stream, &report);
             }
             request::Read::End => sys::exit(0),
@@ -53,18 +53,26 @@ unsafe extern "C" fn main(stack: *const usize) -> ! {
 }
 
 /// Starts a command and waits for its end.
-fn run(request: &Request, signals: u64, words: &mut [u64; wire::WORDS]) {
+fn run(request: &Request, inherited: (u64, sys::ChildSignal), words: &mut [u64; wire::WORDS]) {
     words[wire::KIND] = wire::ENDED;
     words[wire::STARTED_NS] = sys::monotonic_ns();
-    let (child, refused) = start::start(request, signals);
+    let (child, refused) = start::start(request, inherited);
     if child > 0 {
-        words[wire::STATUS] = u64::from(sys::wait(child, words, wire::RUSAGE));
+        match sys::wait(child, words, wire::RUSAGE) {
+            Ok(status) => words[wire::STATUS] = u64::from(status),
+            Err(refused) => tell(words, wire::NOT_WAITED_FOR, refused),
+        }
         words[wire::ENDED_NS] = sys::monotonic_ns();
     }
     if refused != 0 {
-        words[wire::KIND] = wire::CANNOT_RUN;
-        words[wire::STATUS] = refused.unsigned_abs() as u64;
+        tell(words, wire::CANNOT_RUN, refused);
     }
+}
+
+/// Reports what the kernel refused.
+fn tell(words: &mut [u64; wire::WORDS], kind: u64, refused: isize) {
+    words[wire::KIND] = kind;
+    words[wire::STATUS] = refused.unsigned_abs() as u64;
 }
 
 /// A number of decimal digits; none of anything else.

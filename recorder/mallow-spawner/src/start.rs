@@ -21,13 +21,14 @@ static REFUSED: AtomicIsize = AtomicIsize::new(0);
 /// What the child needs.
 struct Child<'a> {
     request: &'a Request,
-    signals: u64,
+    /// The blocked signals, and what is done at SIGCHLD.
+    inherited: (u64, sys::ChildSignal),
 }
 
 /// The child's id, negative when there can be none, and what the kernel refused, 0 if nothing.
-pub(crate) fn start(request: &Request, signals: u64) -> (isize, isize) {
+pub(crate) fn start(request: &Request, inherited: (u64, sys::ChildSignal)) -> (isize, isize) {
     REFUSED.store(0, Ordering::Relaxed);
-    let child = Child { request, signals };
+    let child = Child { request, inherited };
     let top = (&raw mut STACK).wrapping_add(1) as *mut u8;
     // SAFETY: the stack is aligned and nobody else's, and `child` outlives the child's time in our memory, as we stand still meanwhile.
     let id = unsafe { clone_onto(top, &raw const child as *const u8) };
@@ -74,7 +75,8 @@ unsafe extern "C" fn become_command(child: *const Child<'_>) -> ! {
     // SAFETY: it is that of `start`, which stands still.
     let child = unsafe { &*child };
     sys::end_with_parent();
-    sys::set_signals(child.signals);
+    sys::set_signals(child.inherited.0);
+    sys::set_child_signal(child.inherited.1);
     let Request { path, words, environment } = *child.request;
     // SAFETY: a request's texts end with zero bytes, its lists with null pointers.
     let refused = unsafe { sys::execve(path, words, environment) };

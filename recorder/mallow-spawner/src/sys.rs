@@ -5,6 +5,7 @@ use mallow_wire::spawning as wire;
 
 const READ: usize = 0;
 const WRITE: usize = 1;
+const RT_SIGACTION: usize = 13;
 const RT_SIGPROCMASK: usize = 14;
 /// Its number; the call itself is in `start.rs`.
 pub(crate) const CLONE: usize = 56;
@@ -80,6 +81,24 @@ fn change_signals(mask: u64) -> u64 {
     before
 }
 
+/// What the kernel calls `struct sigaction`: the handler, flags, what the handler returns to, and a mask.
+#[derive(Clone, Copy)]
+pub(crate) struct ChildSignal([usize; 4]);
+
+/// Has the kernel keep the status of a child, which it does not for who ignores SIGCHLD. Returns what was to be done at that signal before.
+pub(crate) fn keep_status_of_children() -> ChildSignal {
+    set_child_signal(ChildSignal([0; 4]))
+}
+
+/// Sets what is done at SIGCHLD.
+pub(crate) fn set_child_signal(action: ChildSignal) -> ChildSignal {
+    const SIGCHLD: usize = 17;
+    let mut before = ChildSignal([0; 4]);
+    // SAFETY: both are of four words, as the kernel's are, and ours; ours do not name a handler.
+    unsafe { call(RT_SIGACTION, [SIGCHLD, &raw const action.0 as usize, &raw mut before.0 as usize, 8]) };
+    before
+}
+
 /// Fills as many bytes; false when nobody can send them any more. What is there of them is ours to write.
 pub(crate) fn read_all(fd: i32, into: *mut u8, bytes: usize) -> bool {
     let mut filled = 0;
@@ -117,15 +136,16 @@ pub(crate) unsafe fn execve(
     unsafe { call(EXECVE, [path as usize, words as usize, environment as usize, 0]) }
 }
 
-/// Waits for a child; writes what it and its own children used from the word `at` on. Returns its status.
-pub(crate) fn wait(child: isize, into: &mut [u64; wire::WORDS], at: usize) -> u32 {
+/// Waits for a child; writes what it and its own children used from the word `at` on. Returns its status, or what the kernel refused.
+pub(crate) fn wait(child: isize, into: &mut [u64; wire::WORDS], at: usize) -> Result<u32, isize> {
     let mut status = 0_u32;
     loop {
         let used = into.as_mut_ptr().wrapping_add(at);
         // SAFETY: a `struct rusage` is `RUSAGE_WORDS` words, for which there is room behind `RUSAGE`.
         match unsafe { call(WAIT4, [child as usize, &raw mut status as usize, 0, used as usize]) } {
             EINTR => {}
-            _ => return status,
+            refused if refused < 0 => return Err(refused),
+            _ => return Ok(status),
         }
     }
 }

@@ -34,8 +34,8 @@ pub enum RunError {
     /// It ended with an error.
     #[error("the program {}{}{output}", ended(*exit), behind_semicolons(killed))]
     Failed {
-        /// Its exit status.
-        exit: Exit,
+        /// Its exit status, if the system told.
+        exit: Option<Exit>,
         /// The end of what it printed.
         output: Reported,
         /// Processes of it that were killed while memory ran out.
@@ -155,17 +155,18 @@ fn alone(end: RunEnd, (wall_ns, timeout): (u64, Duration)) -> String {
         RunEnd::Signal(9) if Duration::from_nanos(wall_ns) >= timeout => {
             format!("was killed after {} (`timeout` in mallow.toml or --timeout)", seconds(timeout))
         }
-        RunEnd::Status(status) => ended(Exit::Status(status)),
-        RunEnd::Signal(signal) => ended(Exit::Signal(signal)),
+        RunEnd::Status(status) => ended(Some(Exit::Status(status))),
+        RunEnd::Signal(signal) => ended(Some(Exit::Signal(signal))),
     }
 }
 
-fn ended(exit: Exit) -> String {
+fn ended(exit: Option<Exit>) -> String {
     match exit {
-        Exit::Status(status) => format!("ended with status {status}"),
-        Exit::Signal(signal) => format!("was killed by signal {signal}"),
-        Exit::Exec => "became another program".to_owned(),
-        Exit::GoesOn => "went on".to_owned(),
+        Some(Exit::Status(status)) => format!("ended with status {status}"),
+        Some(Exit::Signal(signal)) => format!("was killed by signal {signal}"),
+        Some(Exit::Exec) => "became another program".to_owned(),
+        Some(Exit::GoesOn) => "went on".to_owned(),
+        None => "ended, and the system does not tell how".to_owned(),
     }
 }
 
@@ -176,14 +177,15 @@ mod tests {
     #[test]
     fn a_program_that_failed_is_quoted_and_a_silent_one_too() {
         let failed = |text: &str| RunError::Failed {
-            exit: Exit::Status(3),
+            exit: Some(Exit::Status(3)),
             output: Reported(text.to_owned()),
             killed: Vec::new(),
         };
         assert_eq!(failed("").to_string(), "the program ended with status 3; it printed nothing");
         assert_eq!(failed("a\nb").to_string(), "the program ended with status 3; it printed at last:\na\nb");
         let killed = vec!["process 7: it was killed".to_owned()];
-        let failed = RunError::Failed { exit: Exit::Signal(9), output: Reported("a".to_owned()), killed };
+        let failed =
+            RunError::Failed { exit: Some(Exit::Signal(9)), output: Reported("a".to_owned()), killed };
         let expected = "the program was killed by signal 9; process 7: it was killed; it printed at last:\na";
         assert_eq!(failed.to_string(), expected);
     }

@@ -59,8 +59,8 @@ fn start(low: &LowHeapCapture) -> Result<u8, Refusal> {
     }
     let mut running = RunningCommand::new(child, interrupts, None);
     loop {
-        if let Some(status) = running.reap() {
-            return Ok(exit_code::of_program(exit_of_status(status)));
+        if running.has_ended() {
+            return Ok(exit_code::of_end(running.status().map(exit_of_status)));
         }
         if running.is_interrupted() {
             return Ok(exit_code::INTERRUPTED);

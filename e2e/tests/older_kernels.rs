@@ -1,4 +1,4 @@
-//! What the kernel does not have or refuses: mallow has the same figures on the oldest kernel that it is for, and where a call is refused to it, it says so.
+//! What the kernel does not have or refuses: mallow has the same metrics on the oldest kernel that it is for, and where a call is refused to it, it says so.
 
 use e2e::Workshop;
 use e2e::program::{build_text, build_text_with};
@@ -85,7 +85,7 @@ const RECORD: [&str; 5] = ["record", "-o", "a.mallow", "--force", "--"];
 const STAT: [&str; 3] = ["stat", "--json", "--"];
 
 #[test]
-fn figures_are_the_same_on_the_oldest_kernel() {
+fn metrics_are_the_same_on_the_oldest_kernel() {
     let lab = Lab::new("oldest");
     let filter = lab.filter("older_kernel");
     let behind = [filter.to_str().unwrap()];
@@ -107,8 +107,8 @@ fn figures_are_the_same_on_the_oldest_kernel() {
 
 /// Each of the kernel's calls, to mallow and what it starts. Calls that end a thread or a process are left out: without them nothing ends.
 #[test]
-#[ignore = "takes minutes"]
-fn who_refuses_a_call_to_mallow_gets_the_same_figures_or_is_told() {
+#[ignore = "a minute: in `cargo xtask long`"]
+fn who_refuses_a_call_to_mallow_gets_the_same_metrics_or_is_told() {
     const EXITS: [u32; 2] = [60, 231];
     let lab = Lab::new("refused");
     let filter = lab.filter("refused_call");

@@ -6,7 +6,8 @@
 
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open, test_kill_process};
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
@@ -77,9 +78,18 @@ pub(crate) fn have_ended<'a>(peers: impl Iterator<Item = &'a Peer> + Clone) -> V
     let pidfds = peers.clone().filter_map(|peer| peer.pidfd.as_ref());
     let mut polled: Vec<PollFd<'_>> = pidfds.map(|pidfd| PollFd::new(pidfd, PollFlags::IN)).collect();
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let is_answered = poll(&mut polled, Some(&now)).is_ok();
-    let mut ended = polled.iter().map(|it| is_answered && !it.revents().is_empty());
+    let answer = poll(&mut polled, Some(&now));
+    if answer.is_err_and(|error| error != Errno::INTR) {
+        return peers.map(|peer| peer.pidfd.is_none() || is_gone(peer.pid)).collect();
+    }
+    let mut ended = polled.iter().map(|it| answer.is_ok() && !it.revents().is_empty());
     peers.map(|peer| peer.pidfd.is_none() || ended.next() == Some(true)).collect()
+}
+
+/// Where the system refuses to be asked about pidfds: nobody has waited for who is still there.
+fn is_gone(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
 /// The id and the user that a connection began with.

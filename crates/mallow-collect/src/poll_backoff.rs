@@ -7,6 +7,7 @@
 
 use mallow_wire::shared::RING_WORDS;
 use rustix::event::{PollFd, Timespec, poll};
+use rustix::io::Errno;
 use std::time::Duration;
 
 /// So many processes are looked at as often as one.
@@ -76,8 +77,16 @@ impl PollBackoff {
 
 /// Sleeps for so long, or until a descriptor is ready. Returns whether one is.
 pub(crate) fn sleep_until_ready(longest: Duration, descriptors: &mut [PollFd<'_>]) -> bool {
-    let longest = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
-    poll(descriptors, Some(&longest)).is_ok_and(|ready| ready > 0)
+    let time = Timespec { tv_sec: longest.as_secs() as i64, tv_nsec: i64::from(longest.subsec_nanos()) };
+    match poll(descriptors, Some(&time)) {
+        Ok(ready) => ready > 0,
+        Err(Errno::INTR) => false,
+        // A filter of system calls refuses it.
+        Err(_) => {
+            std::thread::sleep(longest);
+            false
+        }
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod diff;
 mod door;
 mod doorbell;
 mod filtered_starts;
+mod first_process;
 mod flame_browser;
 mod gate;
 mod gate_blame;

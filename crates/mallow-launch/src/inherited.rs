@@ -9,6 +9,7 @@
 //!
 //! The runtime comes first and tells nobody, so all are looked at before it: [`take_over`] has to be among the executable's `.init_array`.
 
+use crate::first_process;
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
@@ -22,7 +23,7 @@ static IGNORED: [(libc::c_int, AtomicBool); 2] =
 /// Whether we were started without stdin, stdout and stderr.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
-/// Notes all of that, and ignores SIGCHLD no longer. Nothing of the runtime is there yet.
+/// Notes all of that, and ignores SIGCHLD no longer. Nothing of the runtime is there yet. Returns in a child if this is the first process of a container.
 pub extern "C" fn take_over() {
     for (signal, was_ignored) in &IGNORED {
         // SAFETY: integers and pointers: zeros are valid.
@@ -37,6 +38,9 @@ pub extern "C" fn take_over() {
     }
     // SAFETY: no handler is set, and there is no child yet.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+    if std::process::id() == 1 {
+        first_process::leave_it_behind();
+    }
 }
 
 /// Has what `command` starts inherit it. `streams` says which of stdin, stdout and stderr are ours.

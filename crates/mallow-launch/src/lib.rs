@@ -6,11 +6,12 @@
 //!
 //! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `inherited`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `inherited`, `first_process`, `running`, `interrupts`.
 
 mod content;
 mod error;
 mod executable;
+mod first_process;
 pub mod inherited;
 mod interrupts;
 mod launch;

@@ -86,6 +86,7 @@ mod soak;
 mod soak_flow;
 mod soak_servers;
 mod soak_tls;
+mod soak_unread;
 mod soak_workers;
 mod stat_exact;
 mod static_hazards;

@@ -34,7 +34,7 @@ pub fn of_samples(samples: &[Sample], rules: &Rules) -> Evidence {
         before: of_phase(Phase::Idle).pop(),
         observations: of_phase(Phase::Measured),
         idle: of_phase(Phase::IdleControl),
-        faults: errors(samples, rules).into_iter().collect(),
+        faults: errors(samples, rules).into_iter().chain(unread(samples)).collect(),
         uncollected: samples.iter().any(|sample| sample.uncollected) && !samples.iter().any(is_managed),
         foreign_heap: foreign_heap(samples),
         stacks: Stacks::default(),
@@ -69,7 +69,7 @@ fn observation(sample: &Sample) -> Observation {
         areas_bytes: areas_of(sample),
         held_free_bytes: sample.allocator.as_ref().map(|allocator| allocator.free_bytes),
         managed_bytes: (!sample.runtimes.is_empty()).then_some(managed),
-        descriptors: Some(sample.descriptors),
+        descriptors: sample.unread.is_none().then_some(sample.descriptors),
         threads: Some(sample.threads),
         requests_per_second: sample.load.as_ref().map(|load| load.rate),
     }
@@ -102,6 +102,15 @@ fn errors(samples: &[Sample], rules: &Rules) -> Option<Fault> {
     let most = causes.into_iter().max_by_key(|(_, count)| *count);
     let most = most.map_or_else(|| "no answer".to_owned(), |(cause, _)| cause.to_owned());
     Some(Fault::Errors { failed, requests, most })
+}
+
+/// A process that could not be looked at when something was judged: nobody knows what it holds.
+fn unread(samples: &[Sample]) -> Option<Fault> {
+    let is_judged =
+        |sample: &&Sample| matches!(sample.phase, Phase::Idle | Phase::Measured | Phase::IdleControl);
+    let unread = samples.iter().filter(is_judged).find_map(|sample| sample.unread.as_ref())?;
+    let process = format!("process {} ({})", unread.pid, unread.program);
+    Some(Fault::Unread { process, cause: unread.cause.clone() })
 }
 
 /// A word about workers that ended and were replaced: what they held is not in the series any more.
@@ -147,7 +156,7 @@ fn saturation(samples: &[Sample], wanted_rate: Option<f64>, rules: &Rules) -> Op
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sample::LoadMetrics;
+    use crate::sample::{LoadMetrics, Unread};
 
     #[test]
     fn what_lies_where_glibcs_areas_would_is_not_all_glibcs() {
@@ -202,6 +211,21 @@ mod tests {
         ];
         let most = "status 500".to_owned();
         assert_eq!(errors(&samples, &rules), Some(Fault::Errors { failed: 22, requests: 2000, most }));
+    }
+
+    #[test]
+    fn memory_that_nobody_may_read_is_unknown_and_not_nothing() {
+        let unread = Unread { pid: 7, program: "app".into(), cause: "Permission denied".into() };
+        let of = |phase: Phase| {
+            let samples = [Sample { phase, processes: 1, unread: Some(unread.clone()), ..Sample::default() }];
+            of_samples(&samples, &Rules::default())
+        };
+        let fault = Fault::Unread { process: "process 7 (app)".into(), cause: "Permission denied".into() };
+        for phase in [Phase::Idle, Phase::Measured, Phase::IdleControl] {
+            assert!(of(phase).faults.contains(&fault), "{phase:?}");
+        }
+        assert_eq!(of(Phase::Measured).observations[0].descriptors, None);
+        assert!(!of(Phase::WarmUp).faults.contains(&fault), "nothing of it is judged");
     }
 
     #[test]

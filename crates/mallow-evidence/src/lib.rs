@@ -22,6 +22,6 @@ pub use progress::Progress;
 pub use report::{Comparison, Growth, HeapSnapshots, MappingGrowth, Series, SoakReport, Unrecorded};
 pub use sample::{
     AllocatorMetrics, HeapMetrics, LatencyMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics,
-    Sample,
+    Sample, Unread,
 };
 pub use workers::{WorkerLook, by_age};

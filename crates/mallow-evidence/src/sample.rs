@@ -58,6 +58,9 @@ pub struct Sample {
     pub allocator: Option<AllocatorMetrics>,
     /// Open file descriptors, of all processes of the server.
     pub descriptors: u64,
+    /// A process whose memory and descriptors the system does not let be read; the sums are without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
     /// Threads, of all processes, less the recorder's.
     pub threads: u64,
     /// Processes of the server.
@@ -91,6 +94,17 @@ impl Sample {
     pub fn is_after_exit(&self) -> bool {
         self.processes == 0
     }
+}
+
+/// A process that does not let itself be looked at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unread {
+    /// Its process id.
+    pub pid: u32,
+    /// The name of its program.
+    pub program: String,
+    /// What the system said.
+    pub cause: String,
 }
 
 /// What a load did.

@@ -100,6 +100,13 @@ pub enum Fault {
         /// Share of its processors that the generator used, 0 to 1.
         busy: f64,
     },
+    /// The system does not let the memory of a process be read.
+    Unread {
+        /// The process, as in `process 7 (app)`.
+        process: String,
+        /// What the system said.
+        cause: String,
+    },
     /// Events of the program were not recorded, or were written over.
     Lost {
         /// The fault, for each process.

@@ -193,7 +193,7 @@ fn counts(fault: &Fault, rules: &Rules) -> bool {
             *requests == 0 || *failed as f64 > rules.errors_max * *requests as f64
         }
         Fault::Saturated { busy } => *busy >= rules.generator_busy_max || busy.is_nan(),
-        Fault::Lost { .. } | Fault::Died { .. } => true,
+        Fault::Unread { .. } | Fault::Lost { .. } | Fault::Died { .. } => true,
     }
 }
 

@@ -153,6 +153,7 @@ pub fn invalid() -> SoakReport {
     report.evidence.faults = vec![
         Fault::Errors { failed: 312, requests: 20_000, most: "status 500".into() },
         Fault::Died { how: "killed by signal 11".into(), requests: 20_000 },
+        Fault::Unread { process: "process 7 (app)".into(), cause: "Permission denied (os error 13)".into() },
     ];
     for sample in &mut report.samples {
         if let Some(load) = &mut sample.load {

@@ -6,7 +6,7 @@ use crate::runtime::Runtimes;
 use crate::server::Running;
 use mallow_collect::{AllocatorAccount, LiveHeap, Order};
 use mallow_evidence::{
-    AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics, Sample,
+    AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics, Sample, Unread,
 };
 use mallow_load::status_of;
 use rustix::process::{Pid, Signal, kill_process};
@@ -53,18 +53,19 @@ impl Observer<'_> {
         let unsettled = !self.settle();
         let settle_ms = begun.elapsed().as_millis() as u64;
         let (pids, threads) = self.server.processes();
-        let (memory, mut mappings) = memory_of(&pids);
+        let Read { memory, mut mappings, unread } = memory_of(&pids);
         let accounts = self.order();
         let mut memory_trimmed = None;
         if self.options.trim && !accounts.is_empty() {
-            let (trimmed, left) = memory_of(&pids);
-            (memory_trimmed, mappings) = (Some(trimmed), left);
+            let trimmed = memory_of(&pids);
+            (memory_trimmed, mappings) = (Some(trimmed.memory), trimmed.mappings);
         }
         let mut seen = self.read(phase, &pids, threads);
         seen.sample = Sample {
             load,
             memory,
             memory_trimmed,
+            unread,
             allocator: allocator_of(&accounts),
             uncollected: collected.is_empty() && pids.iter().any(|pid| processes::is_managed(*pid)),
             runtimes: collected,
@@ -82,7 +83,8 @@ impl Observer<'_> {
     pub(crate) fn in_passing(&mut self, phase: Phase) -> Observed {
         let (pids, threads) = self.server.processes();
         let mut seen = self.read(phase, &pids, threads);
-        (seen.sample.memory, seen.mappings) = memory_of(&pids);
+        let read = memory_of(&pids);
+        (seen.sample.memory, seen.sample.unread, seen.mappings) = (read.memory, read.unread, read.mappings);
         seen
     }
 
@@ -169,13 +171,28 @@ impl Observer<'_> {
     }
 }
 
+/// What was read of some processes.
+#[derive(Default)]
+struct Read {
+    memory: Memory,
+    mappings: Mappings,
+    unread: Option<Unread>,
+}
+
 /// A process that exits meanwhile is left out.
-fn memory_of(pids: &[u32]) -> (Memory, Mappings) {
-    let (mut memory, mut mappings) = (Memory::default(), Mappings::new());
-    for pid in pids {
-        let _ = processes::add_memory(*pid, &mut memory, &mut mappings);
+fn memory_of(pids: &[u32]) -> Read {
+    let mut read = Read::default();
+    for &pid in pids {
+        let added = processes::add_memory(pid, &mut read.memory, &mut read.mappings);
+        // What cannot be read of a process that goes on is unknown, and not nothing.
+        if let Err(cause) = added
+            && processes::process(pid).is_some()
+        {
+            let program = processes::program(pid);
+            read.unread.get_or_insert(Unread { pid, program, cause: cause.to_string() });
+        }
     }
-    (memory, mappings)
+    read
 }
 
 fn heap_of(look: &LiveHeap) -> HeapMetrics {

@@ -70,9 +70,14 @@ pub(crate) fn process(pid: u32) -> Option<Process> {
     stat(pid).filter(|stat| !stat.is_zombie).map(|stat| stat.process)
 }
 
-/// Returns the number of open descriptors of a process.
+/// Returns the number of open descriptors of a process; 0 of one that has ended, and where nobody may read them: [`add_memory`] then says so.
 pub(crate) fn descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
+}
+
+/// Returns the name of a process's program.
+pub(crate) fn program(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
 }
 
 /// Returns whether a process is a language runtime that collects garbage, by its executable's name.

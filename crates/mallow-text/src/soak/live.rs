@@ -164,7 +164,8 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
     let step =
         or_dash(step.map(|bytes| if bytes.abs() < 99_999.0 { small(bytes) } else { signed_size(bytes) }));
     let living = |text: String| if sample.is_after_exit() { "-".to_owned() } else { text };
-    let resident = living(Bytes(sample.memory.rss_bytes).to_string());
+    let read = |text: String| if sample.unread.is_some() { "?".to_owned() } else { living(text) };
+    let resident = read(Bytes(sample.memory.rss_bytes).to_string());
     let (mut p50, mut trimmed) = (String::new(), String::new());
     if is_wide {
         p50 = format!("{:>7}", or_dash(latency.map(|latency| short_time(latency.p50_us))));
@@ -175,7 +176,7 @@ pub(crate) fn line(before: Option<&Sample>, sample: &Sample, is_wide: bool) -> S
         "{:>3} {:<7}{requests:>8}{rate:>8}{p50}{p99:>7}{worst:>7}{errors:>5}{heap:>9}{step:>7}{resident:>9}{trimmed}{:>5}{:>4}",
         sample.number,
         phase(sample.phase),
-        living(count(sample.descriptors)),
+        read(count(sample.descriptors)),
         living(count(sample.threads)),
     )
 }

@@ -168,6 +168,10 @@ pub fn fault(fault: &Fault) -> String {
             "the load generator was busy for {:.0}% of its time and may have been the limit; give it more threads or set a --rate",
             busy * 100.0
         ),
+        Fault::Unread { process, cause } => format!(
+            "the memory and the descriptors of {process} cannot be read ({cause}): it does not allow that (PR_SET_DUMPABLE), or has other rights \
+             than mallow, so run mallow as root"
+        ),
         Fault::Lost { what } => what.clone(),
         Fault::Died { how, requests } => {
             format!("the server ended before it was told to ({how}), after {}", plural(*requests, "request"))

@@ -38,7 +38,7 @@ pub struct SeriesRow {
     pub first: f64,
     /// The level at the last.
     pub last: f64,
-    /// Growth per request with its interval (growth, low, high); `None` without a trend.
+    /// Growth per request with its interval (growth, low, high); `None` without a trend, and of one observation alone.
     pub per_request: Option<(f64, f64, f64)>,
     /// The shape of the trend; `None` without a trend.
     pub shape: Option<Shape>,
@@ -47,7 +47,8 @@ pub struct SeriesRow {
 /// Returns the series, those that decide the verdict first.
 pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
     let conclusion = &report.conclusion;
-    let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend));
+    let grows = can_grow(report);
+    let bytes = |name, key, trend: Option<Trend>| trend.map(|trend| of_trend(name, key, trend, grows));
     let observations = &report.evidence.observations;
     let ends = |name, key, unit, of: fn(&mallow_growth::Observation) -> Option<u64>| {
         let (first, last) = (of(observations.first()?)?, of(observations.last()?)?);
@@ -73,7 +74,12 @@ pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
     .collect()
 }
 
-fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> SeriesRow {
+/// Returns whether there are two observations to compare: of one nobody knows what grows.
+fn can_grow(report: &SoakReport) -> bool {
+    report.evidence.observations.len().max(report.evidence.workers.len()) > 1
+}
+
+fn of_trend(name: &'static str, key: &'static str, trend: Trend, grows: bool) -> SeriesRow {
     let slope = (trend.per_request, trend.per_request_low, trend.per_request_high);
     SeriesRow {
         name,
@@ -81,7 +87,7 @@ fn of_trend(name: &'static str, key: &'static str, trend: Trend) -> SeriesRow {
         unit: SeriesUnit::Bytes,
         first: trend.first,
         last: trend.last,
-        per_request: Some(slope),
+        per_request: grows.then_some(slope),
         shape: Some(trend.shape),
     }
 }
@@ -172,10 +178,10 @@ pub struct Split {
     pub resident: f64,
 }
 
-/// The split; none where there is nothing to divide, or where the heap is one worker's and the rest that of all of them.
+/// The split; none where there is nothing to divide or to compare, or where the heap is one worker's and the rest that of all of them.
 pub fn split(report: &SoakReport) -> Option<Split> {
     let conclusion = &report.conclusion;
-    if conclusion.by_age {
+    if conclusion.by_age || !can_grow(report) {
         return None;
     }
     let slope = |trend: Option<&Trend>| trend.map(|trend| trend.per_request);

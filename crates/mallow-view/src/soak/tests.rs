@@ -158,6 +158,15 @@ fn series_list_that_were_not_seen_are_left_out() {
 }
 
 #[test]
+fn of_one_observation_nobody_knows_what_grows() {
+    let mut report = report();
+    report.evidence.observations.truncate(1);
+    let rows = series_list(&report);
+    assert!(rows.iter().all(|row| row.per_request.is_none()), "{rows:?}");
+    assert_eq!((rows.len(), split(&report)), (4, None));
+}
+
+#[test]
 fn what_is_worse_beyond_doubt_is_told_from_noise() {
     let side = |value: f64, half: f64| Side {
         heap_per_request: Some(Interval { value, low: value - half, high: value + half }),

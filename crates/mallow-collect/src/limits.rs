@@ -23,7 +23,7 @@ pub(crate) fn sentence(nobody: Option<&str>, was_full: bool) -> Option<String> {
         Some(done) => {
             let why = without_room()
                 .or_else(|| was_full.then(|| format!("{} a process", files())))
-                .unwrap_or_else(|| if is_filtered() { FILTERED.to_owned() } else { RESET.to_owned() });
+                .unwrap_or_else(|| (if is_filtered() { FILTERED } else { RESET }).to_owned());
             Some(format!("no process took the recorder in, so nothing was {done}: {why}"))
         }
         None => was_full.then(|| {

@@ -86,7 +86,7 @@ pub(crate) fn have_ended<'a>(peers: impl Iterator<Item = &'a Peer> + Clone) -> V
     peers.map(|peer| peer.pidfd.is_none() || ended.next() == Some(true)).collect()
 }
 
-/// Where the system refuses to be asked about pidfds: nobody has waited for who is still there.
+/// Whether a process has ended and was waited for: all that can be known where the system refuses to poll its pidfd.
 fn is_gone(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
     pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))

@@ -1,8 +1,7 @@
 //! The first process of a container, which mallow is as its entry point: it inherits every process whose parent has ended, and has to wait for each. Whoever
 //! does not fills the container with processes that have ended, until no more can be started.
 //!
-//! Programs that are the entry point themselves do so, or are not started by anybody who means well; with mallow in front of them they are not the
-//! first process any more. So mallow goes on in a child, and the first process does nothing but wait and pass signals on. What mallow starts and waits
+//! Programs that are made to be the entry point do so; with mallow in front of them they are not the first process any more. So mallow goes on in a child, and the first process does nothing but wait and pass signals on. What mallow starts and waits
 //! for is never taken from it, as it is the child of another process.
 
 use libc::{c_int, pid_t, sigset_t};

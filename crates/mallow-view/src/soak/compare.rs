@@ -43,14 +43,14 @@ impl Side {
     pub fn of(report: &SoakReport) -> Side {
         let conclusion = &report.conclusion;
         let seen = &report.evidence.observations;
-        let half = &seen[seen.len() / 2..];
+        let (half, grows) = (&seen[seen.len() / 2..], super::can_grow(report));
         let loads = || measured(&report.samples).filter_map(|sample| sample.load.as_ref());
         let level = |of: fn(&mallow_growth::Observation) -> Option<u64>| {
             spread(half.iter().filter_map(of).map(|bytes| bytes as f64).collect())
         };
         Side {
-            heap_per_request: conclusion.heap.map(slope),
-            resident_per_request: (!seen.is_empty()).then(|| slope(conclusion.resident)),
+            heap_per_request: conclusion.heap.filter(|_| grows).map(slope),
+            resident_per_request: grows.then(|| slope(conclusion.resident)),
             heap_level: level(|seen| seen.live_bytes),
             resident_level: level(|seen| Some(seen.trimmed_bytes.unwrap_or(seen.resident_bytes))),
             allocations_per_request: spread(allocations_per_request(report)),

@@ -164,6 +164,8 @@ fn of_one_observation_nobody_knows_what_grows() {
     let rows = series_list(&report);
     assert!(rows.iter().all(|row| row.per_request.is_none()), "{rows:?}");
     assert_eq!((rows.len(), split(&report)), (4, None));
+    let side = Side::of(&report);
+    assert_eq!((side.heap_per_request, side.resident_per_request), (None, None), "nothing to compare by");
 }
 
 #[test]

@@ -111,6 +111,14 @@ pub fn mallow() -> Command {
     command(mallow_binary())
 }
 
+/// The words before a program under each way of watching it whose status mallow passes on.
+pub const WATCHES: [&[&str]; 4] = [
+    &["record", "-o", "a.mallow", "--force", "--"],
+    &["stat", "-o", "stat.json", "--force", "--"],
+    &["cpu", "-o", "cpu.mallow", "--force", "--"],
+    &["cpu", "-e", "timers", "-o", "cpu.mallow", "--force", "--"],
+];
+
 /// Runs a command to its end.
 ///
 /// # Panics

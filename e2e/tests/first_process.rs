@@ -4,14 +4,6 @@ use e2e::Workshop;
 use e2e::run::{self, Exit, Finished};
 use std::fs;
 
-/// The ways of running a program.
-const JOBS: [&[&str]; 4] = [
-    &["record", "-o", "a.mallow", "--force", "--"],
-    &["stat", "-o", "stat.json", "--force", "--"],
-    &["cpu", "-o", "cpu.mallow", "--force", "--"],
-    &["cpu", "-e", "timers", "-o", "cpu.mallow", "--force", "--"],
-];
-
 /// Starts 20 processes whose parents end before them; waits until none of them is left, for five seconds at most.
 const ORPHANS: &str = r#"
 for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sh -c 'true & exit 0'; done
@@ -33,7 +25,7 @@ fn first(workshop: &Workshop, job: &[&str], program: &str) -> Finished {
 #[test]
 fn who_has_lost_his_parent_is_waited_for() {
     let workshop = Workshop::new("first-process");
-    for job in JOBS {
+    for job in run::WATCHES {
         let finished = first(&workshop, job, ORPHANS);
         assert_eq!((finished.exit, finished.stdout.as_str()), (Exit::Status(7), ""), "{finished}");
     }
@@ -43,7 +35,7 @@ fn who_has_lost_his_parent_is_waited_for() {
 fn signals_and_ends_are_passed_on() {
     let workshop = Workshop::new("first-signals");
     let told = "trap 'echo told > told; exit 5' TERM; kill -TERM 1; while :; do sleep 0.01; done";
-    for job in JOBS {
+    for job in run::WATCHES {
         let _ = fs::remove_file(workshop.file("told"));
         let finished = first(&workshop, job, told);
         assert_eq!((finished.exit, workshop.file("told").exists()), (Exit::Status(5), true), "{finished}");

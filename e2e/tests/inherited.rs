@@ -9,14 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The ways of running a program.
-const JOBS: [&[&str]; 5] = [
-    &["record", "-o", "a.mallow", "--force", "--"],
-    &["stat", "-o", "stat.json", "--force", "--"],
-    &["cpu", "-o", "cpu.mallow", "--force", "--"],
-    &["cpu", "-e", "timers", "-o", "cpu.mallow", "--force", "--"],
-    &["bench", "--runs", "1", "--warmup", "0"],
-];
+const BENCH: &[&str] = &["bench", "--runs", "1", "--warmup", "0"];
 
 /// A command that somebody starts with such signals.
 fn told(signals: &str, program: &Path) -> Command {
@@ -54,7 +47,7 @@ fn signals_are_ignored_and_blocked_as_without_mallow() {
         "--block-signal",
     ] {
         let bare = found(&workshop, &mut told(signals, &program));
-        for job in JOBS {
+        for job in run::WATCHES.into_iter().chain([BENCH]) {
             let mut command = told(signals, &run::mallow_binary());
             let seen = found(&workshop, command.args(job).arg(&program));
             assert_eq!(seen, bare, "{signals}, {job:?}: blocked, ignored");
@@ -80,7 +73,6 @@ int main(void) {
 fn streams_are_closed_as_without_mallow() {
     let workshop = Workshop::new("streams");
     let program = build_text(workshop.path(), "shows", STREAMS);
-    let (_bench, jobs) = JOBS.split_last().unwrap();
     for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
         let shown = |words: &[&str]| {
             let _ = fs::remove_file(workshop.file("streams"));
@@ -92,9 +84,9 @@ fn streams_are_closed_as_without_mallow() {
         };
         let bare = shown(&[]);
         assert_ne!(bare, "3f8 3\n", "{closed}");
-        for job in jobs {
+        for job in run::WATCHES {
             let mallow = run::mallow_binary();
-            let words = [&[mallow.to_str().unwrap()], *job].concat();
+            let words = [&[mallow.to_str().unwrap()], job].concat();
             assert_eq!(shown(&words), bare, "{closed}, {job:?}: closed, next");
         }
         let report = json(&report_of(&workshop.file("a.mallow"), &[]).well().stdout);
@@ -112,14 +104,13 @@ fn a_program_that_fails_does_so_where_sigchld_is_ignored() {
         let mut command = told("--ignore-signal=CHLD", &run::mallow_binary());
         run::finish(command.args(words).args(program).current_dir(workshop.path()))
     };
-    let (bench, jobs) = JOBS.split_last().unwrap();
-    for job in jobs {
+    for job in run::WATCHES {
         let finished = mallow(job, Some(&program));
         assert_eq!(finished.exit, Exit::Status(7), "{finished}");
     }
-    let recorded = mallow(JOBS[0], Some(&program));
+    let recorded = mallow(run::WATCHES[0], Some(&program));
     assert!(recorded.stderr.contains("exit status 7"), "{recorded}");
-    let benched = mallow(bench, Some(&program));
+    let benched = mallow(BENCH, Some(&program));
     assert!(benched.exit != Exit::Status(0) && benched.stderr.contains("exit status 7"), "{benched}");
     let checked = mallow(&["check"], None);
     assert!(checked.stdout.contains("ended with status 7"), "{checked}");

@@ -1,5 +1,6 @@
 //! The units of a section of functions, and where each of them lies. Nothing behind their headers is read.
 
+use crate::declarations::read_declaration;
 use crate::reader::Slice;
 use gimli::{
     Abbreviations, DebugAbbrev, DebugAbbrevOffset, DebugInfo, EndianSlice, Reader, RunTimeEndian, UnitHeader,
@@ -30,19 +31,7 @@ pub(crate) fn first_abbreviation(unit: &Unit<'_>, abbreviations: Slice<'_>) -> O
     let mut rest = abbreviations;
     rest.skip(unit.header.debug_abbrev_offset().0).ok()?;
     let whole = rest;
-    // Its code, its tag, whether it has children; then attributes, up to one without name and form.
-    rest.read_uleb128().ok().filter(|code| *code > 0)?;
-    rest.read_uleb128().ok()?;
-    rest.read_u8().ok()?;
-    loop {
-        let attribute = (rest.read_uleb128_u16().ok()?, rest.read_uleb128_u16().ok()?);
-        if attribute.1 == gimli::DW_FORM_implicit_const.0 {
-            rest.read_sleb128().ok()?;
-        }
-        if attribute == (0, 0) {
-            break;
-        }
-    }
+    read_declaration(&mut rest, |_, _| {})?.then_some(())?;
     let mut alone = whole.slice()[..whole.len() - rest.len()].to_vec();
     // The code behind the last one.
     alone.push(0);

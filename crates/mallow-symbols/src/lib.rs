@@ -13,6 +13,7 @@
 mod ahead;
 mod answer;
 mod binary;
+mod declarations;
 mod demangle;
 mod dwarf;
 mod functions;

@@ -14,6 +14,7 @@ use gimli::{
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::declarations::read_declaration;
 use crate::headers::Unit;
 use crate::reader::Slice;
 
@@ -138,26 +139,9 @@ fn refers(abbreviation: &Abbreviation) -> bool {
 fn has_one_that_refers(abbreviations: Slice<'_>, offset: usize) -> Option<bool> {
     let mut table = abbreviations;
     table.skip(offset).ok()?;
-    loop {
-        // The code, 0 behind the last; the tag; whether it has children.
-        if table.read_uleb128().ok()? == 0 {
-            return Some(false);
-        }
-        table.read_uleb128().ok()?;
-        table.read_u8().ok()?;
-        loop {
-            let (name, form) = (table.read_uleb128_u16().ok()?, table.read_uleb128_u16().ok()?);
-            if is_elsewhere(gimli::DwAt(name), gimli::DwForm(form)) {
-                return Some(true);
-            }
-            if form == gimli::DW_FORM_implicit_const.0 {
-                table.read_sleb128().ok()?;
-            }
-            if (name, form) == (0, 0) {
-                break;
-            }
-        }
-    }
+    let mut refers = false;
+    while !refers && read_declaration(&mut table, |name, form| refers |= is_elsewhere(name, form))? {}
+    Some(refers)
 }
 
 /// Reads an entry: where it has its name, if that is not its own. None inside where it has none, outside where it cannot be read.

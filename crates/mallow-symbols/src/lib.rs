@@ -21,6 +21,7 @@ mod headers;
 mod identity;
 mod info;
 mod kept;
+mod load;
 mod locate;
 mod mapped;
 mod mini;

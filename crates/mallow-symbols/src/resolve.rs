@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use mallow_base::Frame;
 
 use crate::binary::Binary;
-use crate::dwarf::{self, Worker};
+use crate::dwarf::Worker;
+use crate::load;
 use crate::names::{Coverage, Names};
 use crate::problem::{Problem, is_nameless};
 use crate::reader::Slice;
@@ -42,7 +43,7 @@ pub(crate) fn resolve(binary: &Binary, path: &str, svmas: &[u64]) -> Resolved {
     let debug = binary.debug.as_deref().and_then(parse);
     let mini = binary.mini.as_deref().and_then(parse);
     let names = Names::new(path, [own, debug, mini]);
-    let store = dwarf::Store::default();
+    let store = load::Store::default();
     let mut damage = None;
     let dwarf = load_dwarf(binary, &store, svmas).unwrap_or_else(|message| {
         damage = Some(message);
@@ -70,13 +71,13 @@ fn binary_path<'a>(binary: &'a Binary, path: &'a str) -> &'a Path {
 
 fn load_dwarf<'a>(
     binary: &'a Binary,
-    store: &'a dwarf::Store,
+    store: &'a load::Store,
     svmas: &[u64],
 ) -> Result<Option<Arc<gimli::Dwarf<Slice<'a>>>>, String> {
     let Some(mapped) = binary.with_dwarf() else { return Ok(None) };
     let loaded = caught(|| {
         let supplementary = binary.supplementary.as_deref().map(object::File::parse).transpose()?;
-        dwarf::load(mapped, supplementary.as_ref(), store, svmas)
+        load::load(mapped, supplementary.as_ref(), store, svmas)
     });
     loaded.map(|dwarf| Some(Arc::new(dwarf))).map_err(Failure::into_message)
 }

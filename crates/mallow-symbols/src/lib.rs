@@ -12,6 +12,7 @@
 
 mod ahead;
 mod answer;
+mod beginnings;
 mod binary;
 mod declarations;
 mod demangle;
@@ -38,6 +39,7 @@ mod suppressions;
 mod symtab;
 mod threads;
 mod units;
+mod unpacking;
 
 use std::path::{Path, PathBuf};
 

@@ -8,6 +8,7 @@ use memmap2::MmapMut;
 use object::{Object, ObjectSection};
 use typed_arena::Arena;
 
+use crate::beginnings::Beginnings;
 use crate::info::Info;
 use crate::mapped::Mapped;
 use crate::reader::Slice;
@@ -29,56 +30,105 @@ pub(crate) fn load<'a>(
     store: &'a Store,
     svmas: &[u64],
 ) -> Result<gimli::Dwarf<Slice<'a>>, SectionError> {
-    let file = &object::File::parse(&**mapped)?;
-    let section = |id: SectionId, file: &object::File<'a>| {
-        let bytes = if is_needed(id) { section_bytes(id.name(), file, &store.unpacked)? } else { &[] };
-        Ok::<_, SectionError>(slice(bytes, file))
-    };
-    let mut abbreviations = slice(&[], file);
-    let aranges = section(SectionId::DebugAranges, file)?;
+    let file = object::File::parse(&**mapped)?;
+    let sections = Sections { file: &file, store };
+    let aranges = sections.section(SectionId::DebugAranges)?;
     let last_unit = file.is_little_endian().then(|| units::last_needed(aranges, svmas)).flatten();
-    // The largest section takes as long to decompress as all others together.
-    let (info, others) = std::thread::scope(|scope| {
-        let info = || Info::of(file, last_unit);
-        let is_large = threads::may_start() && is_large(file);
-        let thread = is_large.then(|| std::thread::Builder::new().spawn_scoped(scope, info).ok()).flatten();
-        let others = gimli::Dwarf::load(|id| {
-            let bytes = match id {
-                SectionId::DebugInfo => slice(&[], file),
-                SectionId::DebugAranges => aranges,
-                id => section(id, file)?,
-            };
-            if id == SectionId::DebugAbbrev {
-                abbreviations = bytes;
-            }
-            Ok::<_, SectionError>(bytes)
-        });
-        let info = match thread {
-            Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-            None => info(),
-        };
-        (info, others)
+    let beginnings = last_unit.and_then(|last_unit| {
+        let beginnings = Beginnings::of(&file, last_unit)?;
+        let unneeded = beginnings.unneeded(aranges, svmas)?;
+        Some((beginnings, unneeded))
     });
-    let (mut dwarf, mut info) = (others?, info?);
-    let lines = *dwarf.debug_line.reader();
-    let unneeded = |info: &Info<'_>| {
-        let is_little = file.is_little_endian();
-        is_little.then(|| units::unneeded(&info.bytes, aranges, abbreviations, lines, svmas)).flatten()
+    let Loaded { mut dwarf, info, unneeded } = match beginnings {
+        Some((beginnings, unneeded)) => sections.from(beginnings, unneeded)?,
+        None => sections.whole(aranges, last_unit, svmas)?,
     };
-    let mut not_needed = unneeded(&info);
-    if not_needed.is_none() && !info.is_whole {
-        // A function has its name in a unit behind those that hold the addresses.
-        info = Info::of(file, None)?;
-        not_needed = unneeded(&info);
-    }
-    let (info, unneeded) = (info.bytes, not_needed);
-    let info = covered(mapped, info, &unneeded.unwrap_or_default(), store);
-    dwarf.debug_info = slice(info, file).into();
-    if let Some(supplementary) = supplementary {
-        dwarf.load_sup(|id| section(id, supplementary))?;
+    dwarf.debug_info = slice(covered(mapped, info, &unneeded, store), &file).into();
+    if let Some(file) = supplementary {
+        dwarf.load_sup(|id| Sections { file, store }.section(id))?;
     }
     dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
     Ok(dwarf)
+}
+
+/// The sections of a file.
+struct Sections<'a, 'file> {
+    file: &'file object::File<'a>,
+    store: &'a Store,
+}
+
+struct Loaded<'a> {
+    /// All but functions.
+    dwarf: gimli::Dwarf<Slice<'a>>,
+    info: Cow<'a, [u8]>,
+    /// Units of `info`.
+    unneeded: Vec<Range<usize>>,
+}
+
+impl<'a> Sections<'a, '_> {
+    fn section(&self, id: SectionId) -> Result<Slice<'a>, SectionError> {
+        let bytes =
+            if is_needed(id) { section_bytes(id.name(), self.file, &self.store.unpacked)? } else { &[] };
+        Ok(slice(bytes, self.file))
+    }
+
+    fn from(&self, beginnings: Beginnings, unneeded: Vec<Range<usize>>) -> Result<Loaded<'a>, SectionError> {
+        let kept = |bytes| slice(self.store.unpacked.alloc(bytes), self.file);
+        let (abbreviations, lines) = (kept(beginnings.abbreviations), kept(beginnings.lines));
+        let dwarf = gimli::Dwarf::load(|id| match id {
+            SectionId::DebugInfo => Ok(slice(&[], self.file)),
+            SectionId::DebugAbbrev => Ok(abbreviations),
+            SectionId::DebugLine => Ok(lines),
+            id => self.section(id),
+        })?;
+        Ok(Loaded { dwarf, info: beginnings.info.into(), unneeded })
+    }
+
+    /// All sections but that of functions whole, and that one up to the unit at `last_unit`, if nothing behind is needed.
+    fn whole(
+        &self,
+        aranges: Slice<'a>,
+        last_unit: Option<usize>,
+        svmas: &[u64],
+    ) -> Result<Loaded<'a>, SectionError> {
+        let mut abbreviations = slice(&[], self.file);
+        // The largest section takes as long to decompress as all others together.
+        let (info, dwarf) = std::thread::scope(|scope| {
+            let info = || Info::of(self.file, last_unit);
+            let is_large = threads::may_start() && is_large(self.file);
+            let thread =
+                is_large.then(|| std::thread::Builder::new().spawn_scoped(scope, info).ok()).flatten();
+            let dwarf = gimli::Dwarf::load(|id| {
+                let bytes = match id {
+                    SectionId::DebugInfo => slice(&[], self.file),
+                    SectionId::DebugAranges => aranges,
+                    id => self.section(id)?,
+                };
+                if id == SectionId::DebugAbbrev {
+                    abbreviations = bytes;
+                }
+                Ok::<_, SectionError>(bytes)
+            });
+            let info = match thread {
+                Some(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                None => info(),
+            };
+            (info, dwarf)
+        });
+        let (dwarf, mut info) = (dwarf?, info?);
+        let lines = *dwarf.debug_line.reader();
+        let is_little = self.file.is_little_endian();
+        let unneeded = |info: &Info<'_>| {
+            is_little.then(|| units::unneeded(&info.bytes, aranges, abbreviations, lines, svmas)).flatten()
+        };
+        let mut not_needed = unneeded(&info);
+        if not_needed.is_none() && !info.is_whole {
+            // A function has its name in a unit behind those that hold the addresses.
+            info = Info::of(self.file, None)?;
+            not_needed = unneeded(&info);
+        }
+        Ok(Loaded { dwarf, info: info.bytes, unneeded: not_needed.unwrap_or_default() })
+    }
 }
 
 /// Covers what is not needed of the section of functions.

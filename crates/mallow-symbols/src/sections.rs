@@ -48,9 +48,7 @@ pub(crate) fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Co
     match file.section_by_name(name) {
         Some(section) => {
             let packed = section.compressed_data()?;
-            let unpacked_max = UNPACKED_BYTES_ALLOWED
-                .max((packed.data.len() as u64).saturating_mul(UNPACKED_PER_PACKED_MAX));
-            if packed.uncompressed_size > unpacked_max {
+            if !is_credible(&packed) {
                 return Err(SectionError::TooLarge {
                     name: name.to_owned(),
                     bytes: packed.uncompressed_size,
@@ -60,6 +58,12 @@ pub(crate) fn section_data<'a>(name: &str, file: &object::File<'a>) -> Result<Co
         }
         None => Ok(Cow::Borrowed(&[])),
     }
+}
+
+/// Whether what a packed section says of its size can be.
+pub(crate) fn is_credible(packed: &object::CompressedData<'_>) -> bool {
+    let of_packed = (packed.data.len() as u64).saturating_mul(UNPACKED_PER_PACKED_MAX);
+    packed.uncompressed_size <= UNPACKED_BYTES_ALLOWED.max(of_packed)
 }
 
 /// The maximal ratio of a decompressed section to its size: debug information has three to ten.

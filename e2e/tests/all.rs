@@ -50,6 +50,7 @@ mod killed;
 mod kubernetes;
 mod large_pages;
 mod leaks;
+mod libc_blocks;
 mod limits;
 mod linked_allocators;
 mod linked_counted;

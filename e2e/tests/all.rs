@@ -43,6 +43,7 @@ mod inside_document;
 mod inside_off;
 mod inside_package;
 mod inside_static;
+mod installed_programs;
 mod interrupted;
 mod java;
 mod jit;

@@ -15,7 +15,7 @@ use mallow_text::soak::text::Page;
 use mallow_text::soak::{advice, finding, sentence};
 use mallow_view::heap::{FieldRow, HeldRow};
 use mallow_view::soak::{
-    GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, elsewhere, growing,
+    GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, can_grow, elsewhere, growing,
     is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
@@ -79,7 +79,7 @@ struct GrowthJson {
     series: &'static str,
     /// In each worker, by the age that it has when it is replaced.
     by_age: bool,
-    bytes_per_request: IntervalJson,
+    bytes_per_request: Option<IntervalJson>,
     requests_per_second: Option<f64>,
     bytes_per_day: Option<f64>,
     memory_limit_bytes: Option<u64>,
@@ -300,8 +300,9 @@ fn is_lost(report: &SoakReport) -> bool {
 fn growth(report: &SoakReport) -> GrowthJson {
     let trend = report.conclusion.trend();
     let (pace, by_age) = (pace(report), report.conclusion.by_age);
-    // What a worker keeps goes with it.
-    let lasting = pace.filter(|_| !by_age);
+    // Of one observation nobody knows what grows; what a worker keeps goes with it.
+    let can_grow = can_grow(report);
+    let lasting = pace.filter(|_| can_grow && !by_age);
     GrowthJson {
         series: match report.conclusion.basis {
             Basis::LiveHeap => "live_heap",
@@ -311,11 +312,11 @@ fn growth(report: &SoakReport) -> GrowthJson {
             Basis::Resident => "resident",
         },
         by_age,
-        bytes_per_request: IntervalJson {
+        bytes_per_request: can_grow.then_some(IntervalJson {
             value: trend.per_request,
             low: trend.per_request_low,
             high: trend.per_request_high,
-        },
+        }),
         requests_per_second: pace.map(|pace| pace.requests_per_second),
         bytes_per_day: lasting.map(|pace| pace.bytes_per_day),
         memory_limit_bytes: report.memory_limit_bytes,

@@ -51,6 +51,11 @@ fn it_is_the_report() {
     assert_eq!(document["stacks"][0]["frames"][0]["function"], json!("session::open"));
     assert_eq!(document["samples"].as_array().map(Vec::len), Some(25));
     assert_eq!(document["samples"][4]["phase"], json!("measured"));
+    let mut once = sample::leaking();
+    once.evidence.observations.truncate(1);
+    let growth = &self::document(&once)["growth"];
+    let unknown = ["bytes_per_request", "bytes_per_day", "seconds_to_limit"].map(|name| growth[name].is_null());
+    assert_eq!(unknown, [true; 3], "{growth:#}");
     let words: Vec<Value> =
         sample::all().iter().map(|report| self::document(report)["verdict"].clone()).collect();
     assert_eq!(words[6], json!("grows_when_idle"));

@@ -75,7 +75,7 @@ pub fn series_list(report: &SoakReport) -> Vec<SeriesRow> {
 }
 
 /// Returns whether there are two observations to compare: of one nobody knows what grows.
-fn can_grow(report: &SoakReport) -> bool {
+pub fn can_grow(report: &SoakReport) -> bool {
     report.evidence.observations.len().max(report.evidence.workers.len()) > 1
 }
 

@@ -15,8 +15,8 @@ use mallow_text::soak::text::Page;
 use mallow_text::soak::{advice, finding, sentence};
 use mallow_view::heap::{FieldRow, HeldRow};
 use mallow_view::soak::{
-    GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, can_grow, elsewhere, growing,
-    is_failure, latencies, outcome, pace, series_list, split,
+    GrowingRow, Holder, Interval, LatencyRow, SeriesRow, SeriesUnit, Side, Split, asked, can_grow, elsewhere,
+    growing, is_failure, latencies, outcome, pace, series_list, split,
 };
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;

@@ -54,7 +54,8 @@ fn it_is_the_report() {
     let mut once = sample::leaking();
     once.evidence.observations.truncate(1);
     let growth = &self::document(&once)["growth"];
-    let unknown = ["bytes_per_request", "bytes_per_day", "seconds_to_limit"].map(|name| growth[name].is_null());
+    let unknown =
+        ["bytes_per_request", "bytes_per_day", "seconds_to_limit"].map(|name| growth[name].is_null());
     assert_eq!(unknown, [true; 3], "{growth:#}");
     let words: Vec<Value> =
         sample::all().iter().map(|report| self::document(report)["verdict"].clone()).collect();

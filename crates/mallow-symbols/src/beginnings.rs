@@ -1,10 +1,10 @@
 //! The beginnings of a debug file's packed sections, where all that lookups need lies there.
 
-use crate::headers::{Unit, first_abbreviation, units_in};
+use crate::headers::{Unit, first_abbreviation, root, units_in};
 use crate::reader::Slice;
 use crate::units;
 use crate::unpacking::Unpacking;
-use gimli::{Abbreviations, AttributeValue, DebugAbbrev, RunTimeEndian, SectionId};
+use gimli::{DebugAbbrev, RunTimeEndian, SectionId};
 use std::ops::Range;
 
 /// Which part of a section is its beginning. Beyond it, unpacking whole sections beside each other takes less time.
@@ -28,7 +28,7 @@ impl Beginnings {
         let units = units_in(&info)?;
         let tables = units.iter().map(|unit| unit.header.debug_abbrev_offset().0);
         let abbreviations = Unpacking::of(SectionId::DebugAbbrev, file)?.up_to_table_at(tables.max()?)?;
-        let of_units = units.iter().map(|unit| line_program(unit, slice(&abbreviations)));
+        let of_units = units.iter().map(|unit| line_program(unit, Slice::little(&abbreviations)));
         let lines = Unpacking::of(SectionId::DebugLine, file)?;
         let lines = match of_units.collect::<Option<Vec<_>>>()?.into_iter().flatten().max() {
             Some(last_program) => lines.up_to_length_at(last_program)?,
@@ -39,35 +39,24 @@ impl Beginnings {
 
     /// The units that lookups of `svmas` (sorted) do not need. None where they may need others than these.
     pub(crate) fn unneeded(&self, aranges: Slice<'_>, svmas: &[u64]) -> Option<Vec<Range<usize>>> {
-        units::unneeded(&self.info, aranges, slice(&self.abbreviations), slice(&self.lines), svmas)
+        units::unneeded(
+            &self.info,
+            aranges,
+            Slice::little(&self.abbreviations),
+            Slice::little(&self.lines),
+            svmas,
+        )
     }
-}
-
-fn slice(bytes: &[u8]) -> Slice<'_> {
-    Slice::new(bytes, RunTimeEndian::Little)
 }
 
 /// Where the lines of a unit's source begin. None inside where it has none, outside where it cannot be read.
 fn line_program(unit: &Unit<'_>, abbreviations: Slice<'_>) -> Option<Option<usize>> {
-    let by_first = first_abbreviation(unit, abbreviations);
-    by_first.and_then(|table| line_program_by(unit, &table)).or_else(|| {
+    let by_first = first_abbreviation(unit, abbreviations).and_then(|table| root(unit, &table));
+    let by_all = || {
         let tables = DebugAbbrev::new(abbreviations.slice(), RunTimeEndian::Little);
-        line_program_by(unit, &unit.header.abbreviations(&tables).ok()?)
-    })
-}
-
-fn line_program_by(unit: &Unit<'_>, table: &Abbreviations) -> Option<Option<usize>> {
-    let mut entries = unit.header.entries_raw(table, None).ok()?;
-    let root = entries.read_abbreviation().ok()??;
-    let mut program = None;
-    for specification in root.attributes() {
-        let attribute = entries.read_attribute(*specification).ok()?;
-        if attribute.name() == gimli::DW_AT_stmt_list {
-            let AttributeValue::DebugLineRef(place) = attribute.value() else { return None };
-            program = Some(place.0);
-        }
-    }
-    Some(program)
+        root(unit, &unit.header.abbreviations(&tables).ok()?)
+    };
+    by_first.or_else(by_all).map(|root| root.line_program)
 }
 
 #[cfg(test)]
@@ -110,7 +99,7 @@ mod tests {
             assert_eq!(info, whole[0][..units[unit].range.end]);
             let next = &units[unit + 1];
             assert_eq!(abbreviations, whole[1][..next.header.debug_abbrev_offset().0]);
-            let next = line_program(next, slice(whole[1])).unwrap().unwrap();
+            let next = line_program(next, Slice::little(whole[1])).unwrap().unwrap();
             assert_eq!(lines, whole[2][..next]);
         }
         assert!(Beginnings::of(&packed, units[3].range.start).is_none(), "not the beginning");

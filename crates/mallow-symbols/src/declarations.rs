@@ -47,7 +47,7 @@ mod tests {
         let constant = gimli::DW_FORM_implicit_const.0 as u8;
         // Something else, a declaration with a name and a constant, one without attributes, the end; another table.
         let bytes = [9, 7, 0x11, 1, 0x03, 0x08, 0x3a, constant, 0x7f, 0, 0, 8, 0x2e, 0, 0, 0, 0, 1, 0x11];
-        let slice = |bytes| Slice::new(bytes, gimli::RunTimeEndian::Little);
+        let slice = |bytes| Slice::little(bytes);
         assert_eq!(end_of_table(slice(&bytes), 1), Some(17));
         assert_eq!(end_of_table(slice(&bytes), 16), Some(17), "an empty one");
         assert_eq!(end_of_table(slice(&bytes), 17), None, "cut off");

@@ -3,7 +3,8 @@
 use crate::declarations::read_declaration;
 use crate::reader::Slice;
 use gimli::{
-    Abbreviations, DebugAbbrev, DebugAbbrevOffset, DebugInfo, EndianSlice, Reader, RunTimeEndian, UnitHeader,
+    Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugInfo, EndianSlice, Reader,
+    RunTimeEndian, UnitHeader,
 };
 use std::ops::Range;
 
@@ -39,6 +40,38 @@ pub(crate) fn first_abbreviation(unit: &Unit<'_>, abbreviations: Slice<'_>) -> O
     table.abbreviations(DebugAbbrevOffset(0)).ok()
 }
 
+/// What a unit says of itself.
+pub(crate) struct Root {
+    /// Whether it has code, or another file has the rest of it.
+    pub(crate) has_code: bool,
+    /// Where the lines of its source begin; none where it has none.
+    pub(crate) line_program: Option<usize>,
+}
+
+/// Reads the entry of a unit itself. None where it cannot be read, or `table` does not have its abbreviation.
+pub(crate) fn root(unit: &Unit<'_>, table: &Abbreviations) -> Option<Root> {
+    let of_code = [
+        gimli::DW_AT_low_pc,
+        gimli::DW_AT_high_pc,
+        gimli::DW_AT_ranges,
+        gimli::DW_AT_dwo_name,
+        gimli::DW_AT_GNU_dwo_name,
+        gimli::DW_AT_GNU_dwo_id,
+    ];
+    let mut entries = unit.header.entries_raw(table, None).ok()?;
+    let abbreviation = entries.read_abbreviation().ok()??;
+    let mut root = Root { has_code: false, line_program: None };
+    for specification in abbreviation.attributes() {
+        let attribute = entries.read_attribute(*specification).ok()?;
+        root.has_code |= of_code.contains(&attribute.name());
+        if attribute.name() == gimli::DW_AT_stmt_list {
+            let AttributeValue::DebugLineRef(place) = attribute.value() else { return None };
+            root.line_program = Some(place.0);
+        }
+    }
+    Some(root)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -51,7 +84,7 @@ mod tests {
         let table =
             [9, 9, 7, 0x11, 1, 0x03, 0x08, 0x3a, constant, 0x7f, 0, 0, 8, 0x2e, 0, 0x03, 0x08, 0, 0, 0];
         let units = units_in(&info).unwrap();
-        let first = |bytes| first_abbreviation(&units[0], Slice::new(bytes, RunTimeEndian::Little));
+        let first = |bytes| first_abbreviation(&units[0], Slice::little(bytes));
         let abbreviations = first(&table).unwrap();
         let root = abbreviations.get(7).unwrap();
         assert_eq!((root.tag(), root.attributes().len()), (gimli::DW_TAG_compile_unit, 2));

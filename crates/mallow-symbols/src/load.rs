@@ -33,11 +33,15 @@ pub(crate) fn load<'a>(
     let file = object::File::parse(&**mapped)?;
     let sections = Sections { file: &file, store };
     let aranges = sections.section(SectionId::DebugAranges)?;
-    let last_unit = file.is_little_endian().then(|| units::last_needed(aranges, svmas)).flatten();
-    let beginnings = last_unit.and_then(|last_unit| {
-        let beginnings = Beginnings::of(&file, last_unit)?;
-        let unneeded = beginnings.unneeded(aranges, svmas)?;
-        Some((beginnings, unneeded))
+    let mut last_unit = file.is_little_endian().then(|| units::last_needed(aranges, svmas)).flatten();
+    let beginnings = last_unit.and_then(|last_unit| Beginnings::of(&file, last_unit));
+    let beginnings = beginnings.and_then(|it| {
+        let unneeded = it.unneeded(aranges, svmas);
+        if unneeded.is_none() {
+            // A function has its name in a unit behind those that hold the addresses.
+            last_unit = None;
+        }
+        Some((it, unneeded?))
     });
     let Loaded { mut dwarf, info, unneeded } = match beginnings {
         Some((beginnings, unneeded)) => sections.from(beginnings, unneeded)?,

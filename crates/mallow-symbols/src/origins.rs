@@ -168,7 +168,7 @@ mod tests {
         let table = |name: gimli::DwAt, form: gimli::DwForm| {
             [1, gimli::DW_TAG_inlined_subroutine.0 as u8, 0, name.0 as u8, form.0 as u8, 0, 0, 0]
         };
-        let refers = |bytes: &[u8]| has_one_that_refers(Slice::new(bytes, RunTimeEndian::Little), 0);
+        let refers = |bytes: &[u8]| has_one_that_refers(Slice::little(bytes), 0);
         let origin = |form| table(gimli::DW_AT_abstract_origin, form);
         assert_eq!(refers(&origin(gimli::DW_FORM_ref4)), Some(false));
         assert_eq!(refers(&origin(gimli::DW_FORM_ref_addr)), Some(true));

@@ -55,6 +55,11 @@ impl<'a> Slice<'a> {
         Slice(EndianSlice::new(bytes, order))
     }
 
+    /// Little-endian ones.
+    pub(crate) fn little(bytes: &'a [u8]) -> Slice<'a> {
+        Slice::new(bytes, RunTimeEndian::Little)
+    }
+
     pub(crate) fn slice(&self) -> &'a [u8] {
         self.0.slice()
     }

@@ -9,10 +9,10 @@
 
 use std::ops::Range;
 
-use gimli::{Abbreviations, AttributeValue, DebugAranges, Reader, UnitType};
+use gimli::{Abbreviations, DebugAranges, Reader, UnitType};
 use rustc_hash::FxHashSet;
 
-use crate::headers::{Unit, first_abbreviation, units_in};
+use crate::headers::{Unit, first_abbreviation, root, units_in};
 use crate::origins::Origins;
 use crate::reader::Slice;
 
@@ -67,28 +67,12 @@ pub(crate) fn last_needed(aranges: Slice<'_>, svmas: &[u64]) -> Option<usize> {
 
 /// Whether a unit says of itself that it has no code, and no line of its source has an address.
 fn has_no_code(unit: &Unit<'_>, table: &Abbreviations, lines: Slice<'_>) -> Option<bool> {
-    let of_code = [
-        gimli::DW_AT_low_pc,
-        gimli::DW_AT_high_pc,
-        gimli::DW_AT_ranges,
-        gimli::DW_AT_dwo_name,
-        gimli::DW_AT_GNU_dwo_name,
-        gimli::DW_AT_GNU_dwo_id,
-    ];
-    let mut entries = unit.header.entries_raw(table, None).ok()?;
-    let abbreviation = entries.read_abbreviation().ok()??;
-    let mut program = None;
-    for specification in abbreviation.attributes() {
-        let attribute = entries.read_attribute(*specification).ok()?;
-        if of_code.contains(&attribute.name()) {
-            return Some(false);
-        }
-        if attribute.name() == gimli::DW_AT_stmt_list {
-            let AttributeValue::DebugLineRef(place) = attribute.value() else { return Some(false) };
-            program = Some(place.0);
-        }
+    let root = root(unit, table)?;
+    match root.line_program {
+        _ if root.has_code => Some(false),
+        Some(place) => has_no_lines(lines, place),
+        None => Some(true),
     }
-    program.map_or(Some(true), |place| has_no_lines(lines, place))
 }
 
 /// Whether a line program is a header and nothing behind it.

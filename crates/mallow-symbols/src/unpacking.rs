@@ -9,7 +9,7 @@ use crate::declarations::end_of_table;
 use crate::reader::Slice;
 use crate::sections::is_credible;
 use flate2::read::ZlibDecoder;
-use gimli::{RunTimeEndian, SectionId};
+use gimli::{Reader, SectionId};
 use object::{CompressionFormat, Object, ObjectSection};
 use std::io::Read;
 
@@ -52,7 +52,7 @@ impl<'a> Unpacking<'a> {
         let mut room = TABLE_BYTES;
         loop {
             let unpacked = self.up_to(start.checked_add(room)?)?;
-            if let Some(end) = end_of_table(Slice::new(unpacked, RunTimeEndian::Little), start) {
+            if let Some(end) = end_of_table(Slice::little(unpacked), start) {
                 return self.ending_at(end);
             }
             if start.checked_add(room)? >= self.bytes_max {
@@ -84,13 +84,10 @@ const LENGTH_BYTES_MAX: usize = 12;
 const TABLE_BYTES: usize = 4 << 10;
 
 fn end_of_length_at(section: &[u8], start: usize) -> Option<usize> {
-    let header = section.get(start..)?;
-    let of_32_bits = u32::from_le_bytes(*header.first_chunk()?);
-    let (length, of_length) = match of_32_bits {
-        u32::MAX => (u64::from_le_bytes(*header.get(4..)?.first_chunk()?), LENGTH_BYTES_MAX),
-        _ => (u64::from(of_32_bits), 4),
-    };
-    start.checked_add(of_length)?.checked_add(usize::try_from(length).ok()?)
+    let mut rest = Slice::little(section);
+    rest.skip(start).ok()?;
+    let (length, _) = rest.read_initial_length().ok()?;
+    (section.len() - rest.len()).checked_add(length)
 }
 
 #[cfg(test)]

@@ -255,7 +255,8 @@ impl Mode {
         let report = json(&finished.stdout);
         // As people see it, for that is what `expected.toml` has.
         let verdict = report["verdict"].as_str().unwrap_or_default().to_ascii_uppercase().replace('_', "-");
-        let per_request = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or_default();
+        // What is not known lies in no range.
+        let per_request = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or(f64::NAN);
         if verdict != "INCONCLUSIVE" {
             if !self.verdicts.contains(&verdict) {
                 faults.push(format!("{verdict}, not {}", self.verdicts.join(" or ")));

@@ -92,7 +92,7 @@ fn a_leak_of_each_login_is_named_with_its_line() {
     };
     assert!(frames.iter().any(is_it), "line {line}: {finished}");
     // 2,000 bytes of every third request.
-    let growth = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap_or(0.0);
+    let growth = report["growth"]["bytes_per_request"]["value"].as_f64().unwrap();
     assert!((640.0..720.0).contains(&growth), "{growth}: {finished}");
 }
 

@@ -45,6 +45,7 @@ pub mod checked;
 pub mod code_log;
 pub mod cpython;
 mod cpython_layout;
+mod frames;
 pub mod hotspot;
 pub mod hotspot_code;
 pub mod interpreter;
@@ -58,6 +59,7 @@ pub mod sampled;
 mod sampled_python;
 mod sampled_ruby;
 mod structures;
+mod trusted;
 pub mod vm_tables;
 
 use crate::elf;
@@ -67,10 +69,11 @@ use code_log::Met;
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use cpython::Python;
+use frames::Frames;
 use interpreter::Stage;
 use mallow_wire::script::{READ, RUNTIME_CPYTHON, UNREAD_LAYOUT};
 use mallow_wire::shared::MODE_RECORD;
-use memo::{Frames, ScriptMemo};
+use memo::ScriptMemo;
 use ruby::Ruby;
 
 /// No module of a runtime was seen.

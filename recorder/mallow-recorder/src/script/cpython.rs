@@ -13,8 +13,9 @@
 
 use super::code_log::{self, Found, Met};
 use super::cpython_layout::*;
+use super::frames::{FrameState, Frames};
 use super::interpreter::{self, Stage};
-use super::memo::{FrameState, Frames, Unframed};
+use super::memo::Unframed;
 use super::structures::{ADDRESS_END, word};
 use crate::elf::{Definition, definition_in};
 use crate::objects::{self, Object};

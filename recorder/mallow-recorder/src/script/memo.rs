@@ -9,6 +9,8 @@
 //! A frame is read only when a live one has pointed at it. The addresses come from the memo, so the reads need not wait for one another.
 
 use super::code_log;
+use super::frames::{FrameState, Frames};
+use super::trusted::Trusted;
 use crate::bounds::{at, at_mut, first};
 use crate::found::{FoundStacks, KEPT_COUNT};
 use crate::nodes::{self, EMPTY, Stack};
@@ -27,67 +29,6 @@ const DEEP_CALLS: u32 = 256;
 /// A quarter as many cost a Python program that recurses 1.7 times as many look-ups in the node table; four times as many save none.
 const PAIRS: usize = 1024;
 const STEPS: usize = 1024;
-const TRUSTED: usize = 256;
-
-/// What is read of a frame: all that its node depends on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct FrameState {
-    /// The current instruction.
-    pub place: usize,
-    /// The code, with marks of the reader's own in bits that no address has.
-    pub code: usize,
-}
-
-/// A runtime's frames, as its reader knows them.
-pub trait Frames {
-    /// The innermost frame of this thread; 0 when it runs no script.
-    fn innermost(&self) -> usize;
-
-    /// Reads a frame.
-    ///
-    /// # Safety
-    /// The frame is live.
-    unsafe fn look(&self, frame: usize) -> FrameState;
-
-    /// Returns the frame's caller; 0 at the outermost.
-    ///
-    /// # Safety
-    /// The frame is live.
-    unsafe fn outward(&self, frame: usize) -> usize;
-
-    /// Returns whether a frame still has this caller, which is 0 at the outermost. May miss it, if [`Frames::outward`] is asked then.
-    ///
-    /// # Safety
-    /// The frame is live.
-    #[inline(always)]
-    unsafe fn is_called_by(&self, frame: usize, outside: usize) -> bool {
-        // SAFETY: by contract.
-        unsafe { self.outward(frame) == outside }
-    }
-
-    /// Returns whether a frame still has this state and this caller, which is 0 at the outermost. May miss it, if the other two functions are asked
-    /// then.
-    ///
-    /// # Safety
-    /// The frame is live.
-    #[inline(always)]
-    unsafe fn is_unchanged(&self, frame: usize, look: FrameState, outside: usize) -> bool {
-        // SAFETY: by contract.
-        unsafe { self.look(frame) == look && self.is_called_by(frame, outside) }
-    }
-
-    /// Returns whether what was read is still the thread's own: a runtime that ends frees frames of threads that have not ended.
-    fn hold(&self) -> bool {
-        true
-    }
-
-    /// Returns its key in the node table; 0 for a frame that is none of the script's.
-    ///
-    /// # Safety
-    /// The frame is live and has this state.
-    unsafe fn key(&self, frame: usize, look: FrameState) -> u64;
-}
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -149,39 +90,6 @@ struct Step {
     callers: u32,
 }
 
-/// The runtime's states that were checked by checked reads, and are live while nothing was freed since.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Trusted {
-    /// How often a state had been freed when they were checked.
-    deaths: u64,
-    /// The value that the thread's reader shares; 0 while it is unknown.
-    owner: usize,
-    states: [usize; TRUSTED],
-}
-
-impl Trusted {
-    /// Returns whether a state may be read; `look` checks a new one, and may store the owner.
-    #[inline(always)]
-    pub fn holds(&mut self, state: usize, look: impl FnOnce(usize, &mut usize) -> bool) -> bool {
-        let place = (state >> 4).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48 & (TRUSTED - 1);
-        let is_known = self.deaths == code_log::state_deaths() && *at(&self.states, place) == state;
-        is_known || self.learn(state, place, look)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn learn(&mut self, state: usize, place: usize, look: impl FnOnce(usize, &mut usize) -> bool) -> bool {
-        let deaths = code_log::state_deaths();
-        if self.deaths != deaths {
-            (self.deaths, self.owner, self.states) = (deaths, 0, [0; TRUSTED]);
-        }
-        let is_live = look(state, &mut self.owner);
-        *at_mut(&mut self.states, place) = if is_live { state } else { 0 };
-        is_live
-    }
-}
-
 /// Where a thread was found without a frame. Zeroed at first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -224,7 +132,7 @@ impl ScriptMemo {
     /// Forgets everything.
     pub fn forget(&mut self) {
         (self.count, self.deep_calls, self.last) = (0, 0, 0);
-        (self.trusted.owner, self.trusted.states) = (0, [0; TRUSTED]);
+        self.trusted.forget();
         self.unframed = Unframed::default();
         if self.is_used {
             self.pairs.iter_mut().for_each(|pair| pair.node = 0);

@@ -12,12 +12,13 @@
 //! checked copies. What is left: a program that writes over its own frames.
 
 use super::code_log::{self, Met};
+use super::frames::{FrameState, Frames};
 use super::interpreter::{self, Stage};
-use super::memo::{FrameState, Frames, Trusted};
 use super::ruby_code::describe;
 use super::ruby_context;
 use super::ruby_layout::*;
 use super::structures::{is_address, word, words_at};
+use super::trusted::Trusted;
 use crate::cfi;
 use crate::elf::{LoadedObject, definition_in};
 use crate::objects::{self, Object};

@@ -8,9 +8,9 @@
 //! not, so it is looked at by checked reads first, and again when any context or thread was freed since ([`Trusted`]).
 
 use super::code_log;
-use super::memo::Trusted;
 use super::ruby_layout::*;
 use super::structures::{is_address, word, words_at};
+use super::trusted::Trusted;
 use crate::process;
 use crate::tls;
 use core::sync::atomic::{AtomicUsize, Ordering};

@@ -3,7 +3,7 @@
 use super::checked::{Keys, Pages};
 use super::cpython::{Python, address, thread_state_at_signal};
 use super::cpython_layout::*;
-use super::memo::{FrameState, Frames};
+use super::frames::{FrameState, Frames};
 use crate::tls;
 use mallow_wire::script::script_key;
 

@@ -1,7 +1,8 @@
 //! Memory of ours that lasts: megabytes, of which a process touches some pages. It has small pages, is in no core dump, and is not locked where the program locks
 //! all of its own: that would make pages of all of it.
 
-use super::{MADVISE, MUNLOCK, call, soft_limit};
+use super::limits::soft_limit;
+use super::{MADVISE, MUNLOCK, call};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 const MLOCKALL: usize = 151;

@@ -3,8 +3,8 @@
 //! Both sides are compiled from this crate, so a layout is defined once. It contains no behaviour except packing and
 //! unpacking: who waits for whom, and what a metric means, is decided elsewhere.
 //!
-//! - [`shared`]: the memory between a profiled process and the collector: header, node table, module log,
-//!   rings.
+//! - [`shared`]: the memory between a profiled process and the collector: its layout and its header; the parts of it are in `node` (the
+//!   table of stacks), `module_log`, `channel` (a thread's ring and counters) and `helper_thread`.
 //! - [`event`]: the record that a hooked call writes into its thread's ring.
 //! - [`executable`]: whether a library can be preloaded into a program.
 //! - [`jvm`]: which fields of a JVM's tables for its debugger are read.
@@ -23,10 +23,14 @@
 
 #![no_std]
 
+mod channel;
 pub mod event;
 pub mod executable;
 pub mod handshake;
+mod helper_thread;
 pub mod jvm;
+mod module_log;
+mod node;
 pub mod order;
 pub mod patches;
 pub mod plan_request;

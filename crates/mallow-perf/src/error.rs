@@ -26,6 +26,11 @@ pub enum PerfError {
     },
 }
 
+/// Says what failed of an error of the system.
+pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> PerfError {
+    move |cause| PerfError::System { what, cause }
+}
+
 /// Returns the sentence for a refused event; `asked` is set if the user requested it.
 pub(crate) fn refused(cause: &io::Error, pid: Option<u32>, asked: Option<&Event>) -> PerfError {
     const ESRCH: i32 = 3;

@@ -11,8 +11,9 @@
 //! In reading order:
 //! - [`Folder`]: records in, a profile out; the reader of `perf.data` uses it too. It uses `spaces` (mappings of a process; code of a
 //!   JVM by `mallow-jvm`), `elf` (unwind tables of a file), `stack_table` (distinct stacks), `waits` (off-CPU time), `kernel_names`;
-//! - [`sample`]: the events (`attr`), their rings (`ring`), their order (`rounds`), threads that are waiting at the start (`asleep`),
-//!   and the loop around them (`sampler`), by a thread that is urgent (`urgency`); the mappings of a running process (`maps`);
+//! - [`sample`]: what is asked for and comes of it (`sampling`), one event (`attr`), those of all threads and processors (`events`), their
+//!   rings (`ring`), their order (`rounds`), threads that are waiting at the start (`asleep`), and the loop around them (`sampler`), by a
+//!   thread that is urgent (`urgency`); the mappings of a running process (`maps`);
 //! - what a preloaded library writes into a shared `memory`: script frames, which `joins` matches with samples, `scripts` merges into
 //!   their stacks and `inside` collects; processes that get events with a signal for that (`adopted`); symbol files that
 //!   `runtimes` were asked to write;
@@ -25,6 +26,7 @@ mod attr;
 mod clock;
 mod elf;
 mod error;
+mod events;
 mod folder;
 mod inside;
 mod joins;
@@ -37,6 +39,7 @@ mod ring;
 mod rounds;
 mod runtimes;
 mod sampler;
+mod sampling;
 mod scripts;
 mod spaces;
 mod stack_table;
@@ -49,5 +52,5 @@ pub use attr::Rate;
 pub use error::PerfError;
 pub use folder::{Folder, Mapped, Origin, Sampled};
 pub use machine::machine;
-pub use sampler::{Outcome, SamplingOptions, Target};
+pub use sampling::{Outcome, SamplingOptions, Target};
 pub use ways::sample;

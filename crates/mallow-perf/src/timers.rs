@@ -4,12 +4,14 @@
 //! A process says what is mapped in it when it begins. What it maps later is looked up when a sample lies in none of that, as long as it lives.
 
 use crate::clock::{PAUSE, now_ns};
+use crate::error::system;
 use crate::inside::{note_of, preload};
 use crate::joins::ScriptNote;
 use crate::maps::{mapped, maps_of};
 use crate::memory::{Head, Memory, SlotContents, own_filters};
 use crate::runtimes::remove_lists;
-use crate::sampler::{command_words, pidfd, system};
+use crate::sampler::pidfd;
+use crate::sampling::command_words;
 use crate::{Folder, Origin, Outcome, PerfError, Rate, SamplingOptions};
 use mallow_launch::{Interrupts, Launch, LaunchError, RunningCommand, SpawnOptions};
 use mallow_wire::shared::RUNTIMES_VARIABLE;

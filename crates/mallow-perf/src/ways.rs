@@ -1,6 +1,7 @@
 //! By which way samples are made: perf events, or timers of threads where these are refused.
 
-use crate::sampler::{self, Outcome, SamplingOptions, Target};
+use crate::sampler;
+use crate::sampling::{Outcome, SamplingOptions, Target};
 use crate::{PerfError, timers};
 use mallow_launch::Interrupts;
 

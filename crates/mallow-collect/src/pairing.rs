@@ -13,6 +13,8 @@
 //! or as a block that went unseen.
 
 mod mappings;
+mod reallocations;
+mod waiting;
 
 use crate::live::{LiveBlocks, Located, Place};
 use crate::mapped::MappedRanges;
@@ -22,10 +24,7 @@ use mallow_trace::{EventEncoder, want_large_pages};
 pub(crate) use mappings::MappingEvent;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-/// How long a free waits for an allocation by another thread, in microseconds. CPUs disagree by nanoseconds; a longer
-/// wait would mistake a later allocation at the same address for the one that was freed.
-const REORDER_WINDOW_US: u64 = 3;
+use waiting::{PendingFree, Reallocating, WAITING_BYTES};
 
 /// Pairs the events of one process.
 #[derive(Debug)]
@@ -50,45 +49,6 @@ pub(crate) struct Pairing {
     mapped: MappedRanges,
     /// Per thread, the calls that may take mappings away and have begun, a handler's upon the one that it interrupted.
     unmapping: Vec<Vec<mappings::Begun>>,
-}
-
-/// A free that was seen before its allocation.
-#[derive(Clone, Copy, Debug)]
-struct PendingFree {
-    thread: ThreadIndex,
-    time_us: u64,
-    /// A `realloc` that has begun and will say itself what became of the block, or a free.
-    by_realloc: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-enum Reallocating {
-    #[default]
-    Nothing,
-    Block(u64, BlockId),
-    Unknown(u64),
-}
-
-/// The size of an entry in a table of pending events.
-const WAITING_BYTES: usize = 64;
-/// Ends of blocks that wait for their allocations, and blocks that wait for their ends. Processors disagree by nanoseconds, in which no more can happen.
-const WAITING_MAX: usize = 1024;
-/// Handlers within handlers that are followed; what lies deeper is damage.
-const REALLOCATIONS_NESTED_MAX: usize = 64;
-
-/// Removes entries from a full table that have waited too long; all, if that makes no room: time stands still for a
-/// program that writes invalid data.
-fn no_longer_waiting<T: Copy>(
-    waiting: &mut FxHashMap<u64, T>,
-    since_us: impl Fn(&T) -> u64,
-    now_us: u64,
-) -> Vec<T> {
-    let is_late = |one: &T| now_us.saturating_sub(since_us(one)) > REORDER_WINDOW_US;
-    let mut late: Vec<T> = waiting.extract_if(|_, one| is_late(one)).map(|(_, one)| one).collect();
-    if waiting.len() > WAITING_MAX / 2 {
-        late.extend(std::mem::take(waiting).into_values());
-    }
-    late
 }
 
 impl Pairing {
@@ -315,124 +275,6 @@ impl Pairing {
         }
     }
 
-    /// A `realloc` begins; `is_nested` says that a signal handler called it during another one of the same thread.
-    pub(crate) fn realloc_begin(
-        &mut self,
-        thread: ThreadIndex,
-        at: impl Into<Located>,
-        is_nested: bool,
-        time_us: u64,
-    ) {
-        let (at, time_us) = (at.into(), self.advance(time_us));
-        let address = at.address();
-        let index = thread.0 as usize;
-        if self.reallocating.len() <= index {
-            self.reallocating.resize_with(index + 1, Vec::new);
-        }
-        // One before whose end was lost: its block is where it was.
-        while (!is_nested && !self.reallocating[index].is_empty())
-            || self.reallocating[index].len() >= REALLOCATIONS_NESTED_MAX
-        {
-            if let Reallocating::Block(address, block) = self.begun(thread) {
-                self.place(thread, address.into(), block);
-            }
-        }
-        let state = match self.take(at) {
-            Some(block) => Reallocating::Block(address, block),
-            None => {
-                self.wait_for(address, PendingFree { thread, time_us, by_realloc: true });
-                Reallocating::Unknown(address)
-            }
-        };
-        self.reallocating[index].push(state);
-    }
-
-    /// Returns how the thread's innermost `realloc` began; nothing waits for its block any more.
-    fn begun(&mut self, thread: ThreadIndex) -> Reallocating {
-        let state = self.reallocating.get_mut(thread.0 as usize).and_then(Vec::pop).unwrap_or_default();
-        if let Reallocating::Unknown(address) = state
-            && self.pending_frees.get(&address).is_some_and(|free| free.by_realloc && free.thread == thread)
-        {
-            self.pending_frees.remove(&address);
-        }
-        state
-    }
-
-    pub(crate) fn realloc_done(
-        &mut self,
-        thread: ThreadIndex,
-        at: impl Into<Located>,
-        stack: StackId,
-        size: u64,
-        time_us: u64,
-    ) {
-        let time_us = self.advance(time_us);
-        let block = match self.begun(thread) {
-            Reallocating::Block(_, old) => self.moved(thread, old, stack, size, time_us),
-            Reallocating::Unknown(_) | Reallocating::Nothing => {
-                let block = self.fold.realloc_unmatched(thread, stack, size, time_us);
-                if let Some(events) = &mut self.events {
-                    events.realloc_unmatched(thread.0, block.0, stack.0, size, time_us);
-                }
-                self.moved_to(thread, None, (block, stack, size), time_us);
-                block
-            }
-        };
-        self.place(thread, at.into(), block);
-    }
-
-    /// A live block becomes one of another size.
-    fn moved(
-        &mut self,
-        thread: ThreadIndex,
-        old: BlockId,
-        stack: StackId,
-        size: u64,
-        time_us: u64,
-    ) -> BlockId {
-        if let Some(regions) = &mut self.regions {
-            regions.gone(old, self.fold.is_latest(thread, old));
-        }
-        let block = self.fold.realloc(thread, old, stack, size, time_us);
-        if let Some(events) = &mut self.events {
-            events.realloc(thread.0, old.0, block.0, stack.0, size, time_us);
-        }
-        self.moved_to(thread, Some(old), (block, stack, size), time_us);
-        block
-    }
-
-    /// Tells the regions and the counts of threads of it.
-    fn moved_to(
-        &mut self,
-        thread: ThreadIndex,
-        before: Option<BlockId>,
-        (block, stack, size): (BlockId, StackId, u64),
-        time_us: u64,
-    ) {
-        if let Some(regions) = &mut self.regions {
-            regions.born(block, stack, size, true);
-        }
-        if let Some(scopes) = &mut self.scopes {
-            scopes.moved(thread, before, (block, stack, size), time_us);
-        }
-    }
-
-    pub(crate) fn realloc_freed(&mut self, thread: ThreadIndex, time_us: u64) {
-        let time_us = self.advance(time_us);
-        match self.begun(thread) {
-            Reallocating::Block(_, block) => self.free_block(thread, block, time_us),
-            Reallocating::Unknown(_) => self.unmatched(thread, time_us),
-            Reallocating::Nothing => {}
-        }
-    }
-
-    pub(crate) fn realloc_failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
-        if let Reallocating::Block(address, block) = self.begun(thread) {
-            self.place(thread, address.into(), block);
-        }
-        self.failed(thread, stack, size, time_us);
-    }
-
     pub(crate) fn failed(&mut self, thread: ThreadIndex, stack: StackId, size: u64, time_us: u64) {
         let time_us = self.advance(time_us);
         self.fold.failed(thread, stack, size, time_us);
@@ -446,84 +288,6 @@ impl Pairing {
         if let Some(events) = &mut self.events {
             events.free_unmatched(thread.0, time_us);
         }
-    }
-
-    #[cold]
-    fn free_unknown(&mut self, thread: ThreadIndex, address: u64, time_us: u64) {
-        self.wait_for(address, PendingFree { thread, time_us, by_realloc: false });
-    }
-
-    #[cold]
-    fn wait_for(&mut self, address: u64, free: PendingFree) {
-        let time_us = free.time_us;
-        let mut late = Vec::from_iter(self.pending_frees.insert(address, free));
-        if self.pending_frees.len() > WAITING_MAX {
-            let given_up = no_longer_waiting(&mut self.pending_frees, |free| free.time_us, time_us);
-            late.extend(given_up);
-        }
-        late.into_iter().for_each(|free| self.give_up(free, time_us));
-    }
-
-    /// Nothing will turn up for this one. A `realloc` is attributed when it ends.
-    fn give_up(&mut self, free: PendingFree, time_us: u64) {
-        if !free.by_realloc {
-            self.unmatched(free.thread, time_us);
-        }
-    }
-
-    /// The allocation that an end was waiting for, unless that has waited too long to be its own.
-    #[cold]
-    fn resolve_pending(&mut self, allocating: ThreadIndex, address: u64) {
-        let Some(free) = self.pending_frees.remove(&address) else { return };
-        let now_us = self.last_us;
-        if free.thread == allocating || now_us.saturating_sub(free.time_us) > REORDER_WINDOW_US {
-            self.give_up(free, now_us);
-        } else if let Some(block) = self.live.remove(address) {
-            if free.by_realloc {
-                let begun = self.reallocating.get_mut(free.thread.0 as usize).into_iter().flatten();
-                let waiting =
-                    |begun: &&mut Reallocating| matches!(begun, Reallocating::Unknown(at) if *at == address);
-                match begun.rev().find(waiting) {
-                    Some(begun) => *begun = Reallocating::Block(address, block),
-                    // Its end was lost: the block is where it was.
-                    None => self.place(free.thread, address.into(), block),
-                }
-            } else {
-                self.free_block(free.thread, block, now_us);
-            }
-        }
-    }
-
-    /// A block is allocated where another one is live: the old one's free is still to come, or was never seen.
-    #[cold]
-    fn overlap(&mut self, address: u64, old: BlockId) {
-        let time_us = self.last_us;
-        if let Some((older, _)) = self.displaced.insert(address, (old, time_us)) {
-            self.was_freed_unseen(older, time_us);
-        }
-        if self.displaced.len() > WAITING_MAX {
-            for (block, _) in no_longer_waiting(&mut self.displaced, |(_, since_us)| *since_us, time_us) {
-                self.was_freed_unseen(block, time_us);
-            }
-        }
-    }
-
-    fn was_freed_unseen(&mut self, block: BlockId, time_us: u64) {
-        self.freed_unseen += 1;
-        self.free_block(ThreadIndex(0), block, time_us);
-    }
-
-    /// Returns the block that was set aside at an address. One that has waited too long was freed unseen, and the
-    /// current event belongs to its successor.
-    #[cold]
-    fn take_displaced(&mut self, address: u64) -> Option<BlockId> {
-        let (block, since_us) = self.displaced.remove(&address)?;
-        let now_us = self.last_us;
-        if now_us.saturating_sub(since_us) <= REORDER_WINDOW_US {
-            return Some(block);
-        }
-        self.was_freed_unseen(block, now_us);
-        None
     }
 
     /// No more events will come: resolves pending events, and returns the profile, and what is not needed any more.

@@ -1,18 +1,9 @@
 //! `realloc`: it begins with one block and ends with another, or none.
 
 use super::Pairing;
-use super::waiting::PendingFree;
+use super::waiting::{PendingFree, Reallocating};
 use crate::live::Located;
 use mallow_profile::{BlockId, StackId, ThreadIndex};
-
-/// A `realloc` that has begun.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) enum Reallocating {
-    #[default]
-    Nothing,
-    Block(u64, BlockId),
-    Unknown(u64),
-}
 
 /// Handlers within handlers that are followed; what lies deeper is damage.
 const REALLOCATIONS_NESTED_MAX: usize = 64;

@@ -1,7 +1,6 @@
 //! What two processors show the wrong way round: ends of blocks before their beginnings, and blocks where another one lives.
 
 use super::Pairing;
-use super::reallocations::Reallocating;
 use mallow_profile::{BlockId, ThreadIndex};
 use rustc_hash::FxHashMap;
 
@@ -16,6 +15,15 @@ pub(super) struct PendingFree {
     pub(super) time_us: u64,
     /// A `realloc` that has begun and will say itself what became of the block, or a free.
     pub(super) by_realloc: bool,
+}
+
+/// A `realloc` that has begun.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Reallocating {
+    #[default]
+    Nothing,
+    Block(u64, BlockId),
+    Unknown(u64),
 }
 
 /// The size of an entry in a table of pending events.

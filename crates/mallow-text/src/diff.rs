@@ -2,28 +2,26 @@
 //!
 //! Every difference is after minus before, so an increase is positive.
 
+mod limits;
 mod markdown;
+mod moved;
+mod rows;
+mod values;
 mod words;
 
-use crate::columns::Columns;
-use crate::report::whole_frame;
-use crate::wording::{again, callers};
-use crate::{Style, cut_end, frame_text, grouped, metric, plural, printable};
-use mallow_base::{Bytes, Frame};
-use mallow_stacks::{Level, Metric, MetricOf, Rename, StackProfile, Unit, Weights};
-use mallow_stats::Proportion;
+use crate::{Style, cut_end, grouped, plural, printable};
+pub use limits::{broken, share, undecided};
+use mallow_stacks::{Metric, MetricOf, StackProfile, Weights};
 use mallow_view::Measure;
-use mallow_view::diff::{Change, DiffReport, DiffRow, Section, ShareVerdict, Stats, Verdict};
-use mallow_view::{FrameVisibility, Line, Piece, cut, short_name};
+use mallow_view::diff::{Change, DiffReport, DiffRow, Section, Stats};
 use std::num::NonZeroU64;
 use std::path::Path;
+pub(crate) use values::{mark, percent, signed, value};
 
 /// Sites in a section.
 const LIMIT: usize = 10;
 /// The number of those sites that show their whole stack; the others have a line for their callers.
 const WITH_STACK: usize = 3;
-/// The maximum number of lines of a stack; beyond it, its middle is left out.
-const STACK_LINES_MAX: usize = 8;
 /// The column where stacks begin.
 const INDENT: usize = 14;
 
@@ -42,9 +40,6 @@ pub fn markdown<P: StackProfile<Weights: Weights<Metric: DiffWords>>>(diff: &Dif
 
 /// A report.
 struct Page<'a, P: StackProfile>(&'a DiffReport<'a, P>);
-
-/// Renames with their sums, and the rows that are not renames.
-type ByRename<'r, 'd, W> = (Vec<(String, Stats)>, Vec<&'r DiffRow<'d, W>>);
 
 /// The words of a diff for its metrics.
 pub trait DiffWords: Metric {
@@ -68,122 +63,6 @@ pub enum Beside<M> {
     Metric(M),
     /// Words.
     Words(String),
-}
-
-/// Formats a metric, divided by the number of operations. A peak is not: it is what was live at one moment, however often something was done.
-pub(crate) fn value(measure: impl Metric, value: u64, per: NonZeroU64) -> String {
-    if per == NonZeroU64::MIN || measure.word() == Measure::Peak.word() {
-        return metric(measure, value);
-    }
-    if measure.unit() == Unit::Nanoseconds {
-        return metric(measure, value / per);
-    }
-    if measure.unit() != Unit::Bytes {
-        return thousandths(u128::from(value), per);
-    }
-    let whole = value / per;
-    if whole >= 1024 {
-        Bytes(whole).to_string()
-    } else {
-        format!("{} B", thousandths(u128::from(value), per))
-    }
-}
-
-/// Formats `1,234.567`, truncated and not rounded, so that what is shown never exceeds the value.
-fn thousandths(value: u128, per: NonZeroU64) -> String {
-    let per = u128::from(per.get());
-    let whole = u64::try_from(value / per).unwrap_or(u64::MAX);
-    format!("{}.{:03}", grouped(whole), value % per * 1000 / per)
-}
-
-/// Formats a difference with its sign; `0` has none.
-pub(crate) fn signed(measure: impl Metric, difference: i128, per: NonZeroU64) -> String {
-    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
-    match difference {
-        0 => "0".to_owned(),
-        1.. => format!("+{}", value(measure, size, per)),
-        _ => format!("-{}", value(measure, size, per)),
-    }
-}
-
-/// Formats the difference as a percentage of before; empty if there is none or before is 0.
-pub(crate) fn percent(change: Change) -> String {
-    let difference = change.difference();
-    if difference == 0 || change.before == 0 {
-        return String::new();
-    }
-    let percent = difference as f64 * 100.0 / change.before as f64;
-    match percent.abs() {
-        0.0..0.01 => format!("{}<0.01%", if difference > 0 { '+' } else { '-' }),
-        0.01..0.1 => format!("{percent:+.2}%"),
-        0.1..10_000.0 => format!("{percent:+.1}%"),
-        _ => format!("× {}", grouped(change.after / change.before)),
-    }
-}
-
-/// Returns the confidence of a match, as a few characters.
-pub(crate) fn mark(level: Level) -> String {
-    match level {
-        Level::Same => "=".to_owned(),
-        Level::Lines => "≈ lines".to_owned(),
-        Level::Files => "≈ files".to_owned(),
-        Level::Inlining => "≈ inlining".to_owned(),
-        Level::Renamed => "≈ renamed".to_owned(),
-        Level::Frames => "~ frames".to_owned(),
-        Level::Similar(percent) => format!("~ {percent} %"),
-    }
-}
-
-/// Returns the sentence for a limit that is exceeded.
-pub fn broken<M: Metric>(verdict: &Verdict<M>, per: NonZeroU64) -> String {
-    let (measure, change) = (verdict.limit.measure, verdict.change);
-    let share = percent(change);
-    let share = if share.is_empty() { share } else { format!(", {share}") };
-    let each = if per == NonZeroU64::MIN { "" } else { ", per operation" };
-    format!(
-        "the limit {} is broken: {} before, {} after, {}{share}{each}.",
-        verdict.limit,
-        value(measure, change.before, per),
-        value(measure, change.after, per),
-        signed(measure, change.difference(), per)
-    )
-}
-
-/// Returns the sentence for a limit on a function's share that is exceeded or cannot be judged.
-pub fn share(verdict: &ShareVerdict, is_complete: bool) -> String {
-    let ShareVerdict { limit, samples, interval, is_broken } = verdict;
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
-    let side = |side: Proportion| format!("{} of {} samples", grouped(side.part), grouped(side.whole));
-    let shares = format!(
-        "{} before ({}), {} after ({})",
-        percent(samples[0].share()),
-        side(samples[0]),
-        percent(samples[1].share()),
-        side(samples[1])
-    );
-    let bounds = interval.map(|(low, high)| {
-        let what = if limit.is_relative {
-            "which is between {} and {} points more"
-        } else {
-            "which may be {} to {} of all"
-        };
-        let unit =
-            |share: f64| if limit.is_relative { format!("{:+.1}", share * 100.0) } else { percent(share) };
-        what.replacen("{}", &unit(low), 1).replacen("{}", &unit(high), 1)
-    });
-    match (is_broken, bounds) {
-        _ if !is_complete => format!("the limit {limit} cannot be judged: a profile is not complete."),
-        (_, None) => format!("the limit {limit} cannot be judged: a profile has no samples."),
-        (Some(_), Some(bounds)) => format!("the limit {limit} is broken: {shares}, {bounds}."),
-        (None, Some(bounds)) => format!(
-            "the limit {limit} cannot be judged: {shares}, {bounds}; more samples would decide (-F, or a longer run)."
-        ),
-    }
-}
-
-/// Returns the sentence for a limit that cannot be judged.
-pub fn undecided<M: Metric>(verdict: &Verdict<M>) -> String {
-    format!("the limit {} cannot be judged: a profile is not complete.", verdict.limit)
 }
 
 impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
@@ -285,26 +164,6 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         format!("{metric}{}", unit(self.by(), &metric))
     }
 
-    /// Formats `1,000 allocations at 2 sites, no difference`.
-    pub(super) fn moved_amount(&self, stats: Stats) -> String {
-        let sites = plural(stats.sites as u64, "site");
-        let [metric, difference] = self.moved_parts(stats.change);
-        format!("{metric} at {sites}, {difference}")
-    }
-
-    fn moved_amount_only(&self, change: Change) -> String {
-        self.moved_parts(change).join(", ")
-    }
-
-    fn moved_parts(&self, change: Change) -> [String; 2] {
-        let metric = value(self.by(), change.after, self.per());
-        let difference = match change.difference() {
-            0 => "no difference".to_owned(),
-            difference => signed(self.by(), difference, self.per()),
-        };
-        [format!("{metric}{}", unit(self.by(), &metric)), difference]
-    }
-
     fn section(&self, section: Section, style: Style) -> Vec<String> {
         let rows: Vec<&DiffRow<'_, P::Weights>> = self.0.comparison.section(section).collect();
         if rows.is_empty() {
@@ -339,158 +198,6 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
         let more = plural(stats.sites as u64, "more site");
         let text = format!("{more} with {}; --top shows more", amount(self, stats.change));
         (stats.sites > 0).then(|| style.dim(&text))
-    }
-
-    fn row(&self, row: &DiffRow<'_, P::Weights>, style: Style, is_whole: bool) -> Vec<String> {
-        let change = row.change(self.by());
-        let difference = format!("{:>12}", signed(self.by(), change.difference(), self.per()));
-        let mut out = vec![String::new()];
-        out.push(format!("{}  {}", style.bold(&difference), self.detail(row)).trim_end().to_owned());
-        out.extend(if is_whole || self.is_all() { self.stack(row, style) } else { self.callers(row, style) });
-        out
-    }
-
-    fn is_all(&self) -> bool {
-        self.0.options.shown == FrameVisibility::All
-    }
-
-    /// Returns the naming frame, and its callers.
-    fn callers(&self, row: &DiffRow<'_, P::Weights>, style: Style) -> Vec<String> {
-        let width = style.name_width(INDENT);
-        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
-        let mut out = vec![format!("{:INDENT$}{}", "", frame_text(frames.first().copied(), width))];
-        if let Some(was) = was(row) {
-            let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
-            out.push(format!("{:INDENT$}{}", "", style.dim(&text)));
-        }
-        if let Some(callers) = callers(frames.iter().skip(1).copied(), width.saturating_sub(2)) {
-            out.push(format!("{:INDENT$}  {}", "", style.dim(&callers)));
-        }
-        out
-    }
-
-    /// Returns the text beside the difference: the total, and the confidence of the match.
-    pub(super) fn detail(&self, row: &DiffRow<'_, P::Weights>) -> String {
-        let change = row.change(self.by());
-        match row.section {
-            Section::New | Section::Gone => self.other_metrics(row),
-            _ => {
-                let metrics = format!(
-                    "{} → {}",
-                    value(self.by(), change.before, self.per()),
-                    value(self.by(), change.after, self.per())
-                );
-                let share = percent(change);
-                let stacks = |side: &Option<mallow_view::diff::DiffSide<'_, P::Weights>>| {
-                    side.as_ref().map_or(0, |side| side.stacks)
-                };
-                let split = match (stacks(&row.before), stacks(&row.after)) {
-                    (1, 1) => String::new(),
-                    (before, after) => format!("{before} → {}", plural(after as u64, "stack")),
-                };
-                let parts = [share, metrics, mark(row.level), split];
-                parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("   ")
-            }
-        }
-    }
-
-    /// Returns the other metrics of a site that only one side has.
-    fn other_metrics(&self, row: &DiffRow<'_, P::Weights>) -> String {
-        let Some(side) = row.after.as_ref().or(row.before.as_ref()) else { return String::new() };
-        let is_known = |measure| self.0.comparison.total(measure).is_some();
-        match self.by().beside(&side.totals, is_known) {
-            Beside::Words(words) => words,
-            Beside::Metric(other) => {
-                let metric = signed(other, row.change(other).difference(), self.per());
-                let unit = other.unit_behind(&metric);
-                metric + unit
-            }
-        }
-    }
-
-    fn stack(&self, row: &DiffRow<'_, P::Weights>, style: Style) -> Vec<String> {
-        let width = style.name_width(INDENT);
-        let mut out = self.stack_lines(row, width);
-        if let Some(was) = was(row) {
-            let text = format!("was {}", frame_text(Some(was), width.saturating_sub(4)));
-            out.insert(1, style.dim(&text));
-        }
-        out.iter().map(|line| format!("{:INDENT$}{line}", "")).collect()
-    }
-
-    /// Returns the frames of the side after, or of a stack that is gone; the middle is left out if there are many.
-    pub(super) fn stack_lines(&self, row: &DiffRow<'_, P::Weights>, width: usize) -> Vec<String> {
-        let frames = row.after.as_ref().or(row.before.as_ref()).map_or(&[][..], |side| &side.frames);
-        if frames.is_empty() {
-            return vec![frame_text(None, width)];
-        }
-        if self.is_all() {
-            return frames.iter().map(|frame| whole_frame(frame)).collect();
-        }
-        let lines: Vec<Line<'_>> = frames.iter().map(|frame| Line { frame, times: 1 }).collect();
-        let piece = |piece: &Piece<'_>| match piece {
-            Piece::Line(line) => frame_text(Some(line.frame), width),
-            Piece::Again { lines, times } => again(*lines, *times),
-            Piece::Gap(count) => format!("… {count} more"),
-        };
-        cut(&lines, STACK_LINES_MAX).iter().map(piece).collect()
-    }
-
-    /// Returns renamed functions, one line each, then what else has moved.
-    fn moved(&self, rows: &[&DiffRow<'_, P::Weights>], style: Style) -> Vec<String> {
-        let limit = self.0.limit.unwrap_or(LIMIT);
-        let (renames, others) = self.by_rename(rows);
-        let width = style.name_width(INDENT);
-        let mut out = Vec::new();
-        for (names, stats) in renames.iter().take(limit) {
-            let metric = self.moved_metric(stats.change);
-            let sites = plural(stats.sites as u64, "site");
-            let names = cut_end(names, width.saturating_sub(sites.columns() + 2));
-            out.push(format!("{metric:>12}  {names}  {}", style.dim(&sites)));
-        }
-        if renames.len() > limit {
-            let more = plural((renames.len() - limit) as u64, "more rename");
-            out.push(style.dim(&format!("{more}; --top shows more")));
-        }
-        for row in others.iter().take(limit) {
-            let frame = row.after.as_ref().and_then(|side| side.frames.first()).copied();
-            let mark = mark(row.level);
-            let text = frame_text(frame, width.saturating_sub(mark.columns() + 2));
-            out.push(format!(
-                "{:>12}  {text}  {}",
-                self.moved_metric(row.change(self.by())),
-                style.dim(&mark)
-            ));
-        }
-        out.extend(self.not_shown(others.get(limit..).unwrap_or_default(), style, Self::moved_amount_only));
-        out
-    }
-
-    fn moved_metric(&self, change: Change) -> String {
-        match change.difference() {
-            0 => value(self.by(), change.after, self.per()),
-            difference => signed(self.by(), difference, self.per()),
-        }
-    }
-
-    /// Returns the sums of rows that differ by renamed functions, for each rename; and the other rows.
-    pub(super) fn by_rename<'r, 'd>(
-        &self,
-        rows: &[&'r DiffRow<'d, P::Weights>],
-    ) -> ByRename<'r, 'd, P::Weights> {
-        let texts: Vec<Option<String>> = self.0.comparison.renames.iter().map(rename_text).collect();
-        let mut tallies = vec![Stats::default(); texts.len()];
-        let mut others = Vec::new();
-        for row in rows {
-            match row.renames.iter().find(|rename| texts[**rename].is_some()) {
-                Some(rename) => tallies[*rename].add(row.change(self.by())),
-                None => others.push(*row),
-            }
-        }
-        let named = texts.into_iter().zip(tallies).filter_map(|(text, stats)| Some((text?, stats)));
-        let mut renames: Vec<(String, Stats)> = named.filter(|(_, stats)| stats.sites > 0).collect();
-        renames.sort_by_key(|(_, stats)| std::cmp::Reverse(stats.sites));
-        (renames, others)
     }
 
     /// Returns everything that is in no section, so that the metrics add up.
@@ -532,19 +239,6 @@ impl<P: StackProfile<Weights: Weights<Metric: DiffWords>>> Page<'_, P> {
 /// Returns what follows a formatted metric.
 pub(super) fn unit(measure: impl DiffWords, metric: &str) -> &'static str {
     measure.unit_behind(metric)
-}
-
-/// Formats `load_rows → read_rows`; `None` if the names differ only in arguments, because then another rename is the reason.
-fn rename_text(rename: &Rename) -> Option<String> {
-    let [before, after] = [&rename.before, &rename.after].map(|name| printable(&short_name(name)));
-    (before != after).then(|| format!("{before} → {after}"))
-}
-
-/// Returns the innermost frame before, if it is another function than after.
-fn was<'a, W: Weights>(row: &DiffRow<'a, W>) -> Option<&'a Frame> {
-    let before = row.before.as_ref()?.frames.first().copied()?;
-    let after = row.after.as_ref()?.frames.first().copied()?;
-    (short_name(&before.function) != short_name(&after.function)).then_some(before)
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ use super::*;
 use insta::assert_snapshot;
 use mallow_profile::{Availability, Profile};
 use mallow_samples::diff::{Asked, Made, asked as request, profile, tables, with_report};
+use mallow_view::FrameVisibility;
 use mallow_view::Measure;
 use mallow_view::diff::DiffOptions;
+use mallow_view::diff::Verdict;
 
 #[track_caller]
 fn text(profiles: &[Profile; 2], request: &Asked) -> String {

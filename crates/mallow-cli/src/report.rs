@@ -63,7 +63,7 @@ pub(crate) fn run(command: &ReportCommand) -> Result<u8, Failure> {
                     let sites = document.report.take_sites();
                     output.ndjson(&document, "sites", sites.each())?;
                 }
-                _ => output.json(&document)?,
+                _ => output.write(|out| document.write_line(out))?,
             }
         }
     }

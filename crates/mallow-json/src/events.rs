@@ -11,6 +11,7 @@ use mallow_view::short_lived::{ShortLived, ShortLivedMetrics};
 use mallow_view::timeline::SiteOverTime;
 use mallow_view::{EventReport, PlaceRow, ProcessTimeline, TimelineRows};
 use serde::Serialize;
+use std::io::{self, Write};
 
 /// A report with what events tell.
 #[derive(Serialize)]
@@ -21,6 +22,15 @@ pub struct WithEvents<'a> {
     #[serde(flatten)]
     /// Its events.
     pub events: EventsJson<'a>,
+}
+
+impl WithEvents<'_> {
+    /// Writes it in one line. Of all documents this is the one of many megabytes, so it is made into text here, in optimised code, also where the
+    /// command that prints it is not optimised.
+    pub fn write_line(&self, out: &mut dyn Write) -> io::Result<()> {
+        serde_json::to_writer(&mut *out, self)?;
+        out.write_all(b"\n")
+    }
 }
 
 /// The parts that were asked for.

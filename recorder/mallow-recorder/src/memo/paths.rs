@@ -1,6 +1,7 @@
 //! Stacks that need no walk: what the memo asks before one, and keeps behind it.
 
-use super::{Memo, Walked};
+use super::Memo;
+use super::walking::Walked;
 use crate::bounds::{at, first, part};
 use crate::from_scratch::FRAMES_MAX;
 use crate::kept::State;

@@ -40,7 +40,7 @@ cargo xtask COMMAND
   recorder               what the library that enters other programs asks for and offers
   test                   every test
   miri                   the recorder's unit tests under Miri, which a nightly compiler brings
-  slim                   mallow without `mallow soak`, and as it is released, builds without a warning
+  slim                   mallow without `mallow soak`, and as it is handed out, builds without a warning
   wasm                   the rows of every front end build where there are no processes, sockets and files
   doc                    the documentation, warnings as errors
   fuzz [--seconds N] [--output FOLDER] [TARGET…]

@@ -110,8 +110,8 @@ const NEEDS: &[Need] = &[
     installed(&["libmimalloc-dev"]),
 ];
 
-/// Rust's target whose programs are static, with `mallow-alloc` in them.
-const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
+/// Rust's target whose programs are static: those with `mallow-alloc` in them, and mallow as it is handed out.
+pub(crate) const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
 
 /// What only the long suite runs.
 const NEEDS_OF_LONG: &[Need] =

@@ -1,21 +1,30 @@
-//! `cargo xtask slim`: mallow without `mallow soak`, which is a feature, and without what debug builds check, which releases are, builds without a
-//! warning. `tidy` holds what is not below it.
+//! `cargo xtask slim`: mallow without `mallow soak`, which is a feature, and as it is handed out, for musl and without what debug builds check, builds
+//! without a warning. `tidy` holds what is not below it. All other steps build for the C library of this machine, whose types and functions are not
+//! musl's.
 
-use crate::run;
+use crate::packages::STATIC_TARGET;
+use crate::{run, wasm};
 use std::path::Path;
 use std::process::Command;
 
 /// The packages with code for debug builds alone.
 const CHECKED: [&str; 2] = ["mallow", "mallow-lookup"];
 
+/// What only the feature brings, which is handed out too.
+const OF_FEATURES: [&str; 1] = ["mallow-soak"];
+
 /// Checks it.
 pub(crate) fn run(root: &Path) -> Result<(), String> {
+    wasm::have_target(STATIC_TARGET)?;
     let mut cargo = Command::new("cargo");
-    cargo.current_dir(root).args(["clippy", "--locked", "--no-default-features"]);
+    cargo.current_dir(root).args(["clippy", "--locked", "--no-default-features", "--target", STATIC_TARGET]);
+    // For libraries in C.
+    cargo.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
     for package in CHECKED {
         let as_released = format!("profile.dev.package.{package}.debug-assertions=false");
         cargo.args(["--package", package, "--config", &as_released]);
     }
+    cargo.args(OF_FEATURES.iter().flat_map(|package| ["--package", package]));
     run::shown(cargo.args(["--", "-D", "warnings"]))
 }
 

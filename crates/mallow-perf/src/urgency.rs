@@ -16,9 +16,8 @@ pub(crate) struct Urgent {
 impl Urgent {
     /// Raises this thread's priority, unless the user has chosen another one than the usual.
     pub(crate) fn begin() -> Urgent {
-        // SAFETY: asks for a number.
-        let is_usual = unsafe { libc::sched_getscheduler(0) } == libc::SCHED_OTHER;
-        let was_raised = is_usual && set(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1);
+        let was_raised = policy() == libc::c_long::from(libc::SCHED_OTHER)
+            && set(libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, 1);
         Urgent { was_raised, _thread: PhantomData }
     }
 }
@@ -32,11 +31,17 @@ impl Drop for Urgent {
     }
 }
 
+/// The policy of this thread. musl's function for it, and for setting one, is not made: both always say that the system knows no such call.
+fn policy() -> libc::c_long {
+    // SAFETY: asks for a number.
+    unsafe { libc::syscall(libc::SYS_sched_getscheduler, 0) }
+}
+
 /// Sets the policy of this thread; false if the system refuses it.
 fn set(policy: i32, priority: i32) -> bool {
-    let parameter = libc::sched_param { sched_priority: priority };
-    // SAFETY: reads the parameter, which lives until the call returns.
-    unsafe { libc::sched_setscheduler(0, policy, &raw const parameter) == 0 }
+    // The kernel's `struct sched_param` is this number alone. musl's has more members.
+    // SAFETY: reads the number, which lives until the call returns.
+    unsafe { libc::syscall(libc::SYS_sched_setscheduler, 0, policy, &raw const priority) == 0 }
 }
 
 #[cfg(test)]
@@ -44,8 +49,7 @@ mod tests {
     use super::*;
 
     fn policy() -> i32 {
-        // SAFETY: as above.
-        unsafe { libc::sched_getscheduler(0) }
+        super::policy() as i32
     }
 
     #[test]

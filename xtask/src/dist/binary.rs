@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What it is built for: a C library that is linked in whole.
-pub(super) const TARGET: &str = "x86_64-unknown-linux-musl";
+pub(super) const TARGET: &str = crate::packages::STATIC_TARGET;
 
 /// Its size is what people wait for.
 const BYTES_MAX: u64 = 12 * 1000 * 1000;

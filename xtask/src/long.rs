@@ -6,7 +6,7 @@
 
 use crate::beside::Beside;
 use crate::testing::{self, Lints, Mallow};
-use crate::{fuzz, miri, oracles, packages, run, soak_record, steps};
+use crate::{dist, fuzz, miri, oracles, packages, run, soak_record, steps};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -57,6 +57,7 @@ impl Plan {
             "tests" => "every test, those left out of ci too, over the release binary".to_owned(),
             "miri" => "the recorder's unit tests".to_owned(),
             "doc" => "the pages of all crates, binaries too".to_owned(),
+            "dist" => "all packages, and the end-to-end tests of ci over the program in them".to_owned(),
             "fuzz" => format!("every target {} s, libraries instrumented", self.seconds),
             _ => format!("{} runs of each server and mode", self.runs),
         }
@@ -71,6 +72,10 @@ const STEPS: &[(&str, Body)] = &[
         oracles::ensure_large(root)?;
         packages::ensure_large()?;
         testing::all(root, Mallow::Release, Lints::Off, Beside::NOTHING)
+    }),
+    ("dist", |root, _| {
+        dist::run(root, &dist::Plan::Build { output: None })?;
+        testing::end_to_end(root, Mallow::HandedOut)
     }),
     ("miri", |root, _| miri::run(root)),
     ("doc", |root, _| steps::doc(root)),
@@ -168,7 +173,7 @@ mod tests {
             (&["--runs"], "`--runs` needs a value."),
             (
                 &["--only", "dreams"],
-                "there is no long step `dreams`; there are: tests, miri, doc, fuzz, soaks.",
+                "there is no long step `dreams`; there are: tests, dist, miri, doc, fuzz, soaks.",
             ),
             (&["--fast", "1"], "`long` does not know the option `--fast`."),
         ] {
@@ -180,7 +185,7 @@ mod tests {
     fn what_did_not_run_is_said_in_the_record() {
         let plan = Plan::parse(&[]).unwrap();
         let tests = row("tests", &plan.asked("tests"), true, 125);
-        let rows = [Some(tests), None, None, Some(row("fuzz", "x", false, 9)), None];
+        let rows = [Some(tests), None, None, None, Some(row("fuzz", "x", false, 9)), None];
         assert_eq!(rows.len(), STEPS.len());
         let page = page("abc", "2026-01-02", &rows);
         assert!(page.contains("Commit abc, 2026-01-02."), "{page}");

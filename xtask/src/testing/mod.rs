@@ -11,6 +11,7 @@ mod tracks;
 pub(crate) use choice::{Choice, choices_of_changes};
 
 use crate::beside::{Beside, side_by_side};
+use crate::packages::STATIC_TARGET;
 use crate::run;
 use crate::workspaces::{self, Workspace};
 use failure::Failed;
@@ -35,6 +36,13 @@ pub(crate) fn all(root: &Path, mallow: Mallow, lints: Lints, beside: Beside<'_>)
         Ok(failed)
     };
     verdict(&tracks::run(binaries, &path, mallow == Mallow::Release, &rest)?)
+}
+
+/// Runs the end-to-end tests of every run over another `mallow` than the one that was built with them.
+pub(crate) fn end_to_end(root: &Path, mallow: Mallow) -> Result<(), String> {
+    let path = mallow.path(root)?;
+    let programs = build::programs(root, Lints::Off)?.into_iter().filter(tracks::is_end_to_end).collect();
+    verdict(&tracks::run(programs, &path, false, &|| Ok(Vec::new()))?)
 }
 
 /// Runs the tests that were chosen.
@@ -93,8 +101,10 @@ impl Lints {
 pub(crate) enum Mallow {
     /// Built with the tests: overflow checks and debug assertions are on.
     Dev,
-    /// What people install, in the long suite.
+    /// What people build, in the long suite.
     Release,
+    /// What people install: the static program of all packages, as `cargo xtask dist` has built it.
+    HandedOut,
 }
 
 impl Mallow {
@@ -109,6 +119,7 @@ impl Mallow {
                 run::shown(&mut cargo)?;
                 Ok(target.join("release/mallow"))
             }
+            Mallow::HandedOut => Ok(target.join(STATIC_TARGET).join("dist/mallow")),
         }
     }
 }

@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 /// The package whose tests drive the `mallow` binary.
 const END_TO_END: &str = "e2e";
 
+pub(super) fn is_end_to_end(program: &Program) -> bool {
+    program.package == END_TO_END
+}
+
 /// When so many have failed alone as well, the rest is not tried again.
 const AGAIN_MAX: usize = 5;
 
@@ -30,8 +34,7 @@ pub(super) fn run(
     ignored_too: bool,
     then: &(dyn Fn() -> Result<Vec<Failed>, String> + Sync),
 ) -> Result<Vec<Failed>, String> {
-    let (end_to_end, own): (Vec<Program>, Vec<Program>) =
-        programs.into_iter().partition(|program| program.package == END_TO_END);
+    let (end_to_end, own): (Vec<Program>, Vec<Program>) = programs.into_iter().partition(is_end_to_end);
     let rows = Mutex::new(Vec::new());
     let track = |programs: &[Program]| -> Result<Vec<(Program, Failed)>, String> {
         let mut failed = Vec::new();
@@ -123,7 +126,7 @@ fn run_one(program: &Program, mallow: &Path, ignored_too: bool, only: Only<'_>) 
     }
     if let Only::Test(name) = only {
         command.args(["--exact", name]);
-    } else if program.package == END_TO_END {
+    } else if is_end_to_end(program) {
         // More than there are cores: most of them wait for others.
         command.arg("--test-threads=5");
     }

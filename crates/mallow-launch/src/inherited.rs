@@ -5,6 +5,8 @@
 //!   default: a server that relies on being told by `write` that a client is gone would be killed.
 //! - SIGCHLD ignored. While a process ignores it, the kernel keeps no status of its children: a program that failed could not be told from one
 //!   that did not.
+//! - Signals 32 to 34 blocked, which are a C library's own: where mallow is linked with musl, its first thread unblocks two of them, and its functions neither
+//!   show nor set any. To a program with another C library 34 is the first of its own.
 //! - A standard stream that is closed, as by `<&-` in a shell: the runtime opens `/dev/null` in its place, in which a program could write without an error.
 //!
 //! The runtime comes first and tells nobody, so all are looked at before it: [`take_over`] has to be among the executable's `.init_array`.
@@ -14,11 +16,26 @@ use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The signals, and whether we were started ignoring them.
 static IGNORED: [(libc::c_int, AtomicBool); 2] =
     [(libc::SIGPIPE, AtomicBool::new(false)), (libc::SIGCHLD, AtomicBool::new(false))];
+
+/// The signals of C libraries that were blocked when we were started, a bit for each.
+static BLOCKED: AtomicU64 = AtomicU64::new(0);
+const OF_C_LIBRARIES: u64 = 0b111 << 31;
+
+/// Changes the set of blocked signals by the system call itself, and returns the one before.
+fn block(signals: u64) -> u64 {
+    let mut before = 0u64;
+    // SAFETY: the kernel reads one word and writes another.
+    unsafe {
+        let (new, old) = (&raw const signals, &raw mut before);
+        libc::syscall(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, new, old, size_of::<u64>());
+    }
+    before
+}
 
 /// Whether we were started without stdin, stdout and stderr.
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
@@ -32,6 +49,7 @@ pub extern "C" fn take_over() {
         let asked = unsafe { libc::sigaction(*signal, std::ptr::null(), &raw mut action) };
         was_ignored.store(asked == 0 && action.sa_sigaction == libc::SIG_IGN, Ordering::Relaxed);
     }
+    BLOCKED.store(block(0) & OF_C_LIBRARIES, Ordering::Relaxed);
     for (stream, was_closed) in (0..).zip(&CLOSED) {
         // SAFETY: it only asks about a descriptor.
         was_closed.store(unsafe { libc::fcntl(stream, libc::F_GETFD) } < 0, Ordering::Relaxed);
@@ -48,14 +66,16 @@ pub fn pass_on(command: &mut Command, streams: [bool; 3]) {
     let is_closed = |stream: usize| streams[stream] && CLOSED[stream].load(Ordering::Relaxed);
     let closed = [is_closed(0), is_closed(1), is_closed(2)];
     let ignored = IGNORED.each_ref().map(|(_, was_ignored)| was_ignored.load(Ordering::Relaxed));
-    if closed.contains(&true) || ignored.contains(&true) {
+    let blocked = BLOCKED.load(Ordering::Relaxed);
+    if closed.contains(&true) || ignored.contains(&true) || blocked != 0 {
         // SAFETY: between fork and exec it makes system calls and touches no memory but its own.
-        unsafe { command.pre_exec(move || inherit(ignored, closed)) };
+        unsafe { command.pre_exec(move || inherit(ignored, closed, blocked)) };
     }
 }
 
 /// In the child, which becomes another program.
-fn inherit(ignored: [bool; 2], closed: [bool; 3]) -> io::Result<()> {
+fn inherit(ignored: [bool; 2], closed: [bool; 3], blocked: u64) -> io::Result<()> {
+    block(blocked);
     for ((signal, _), _) in IGNORED.iter().zip(ignored).filter(|(_, is_ignored)| *is_ignored) {
         // SAFETY: no handler is set.
         unsafe { libc::signal(*signal, libc::SIG_IGN) };

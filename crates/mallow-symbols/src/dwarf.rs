@@ -73,7 +73,7 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
             let function = call.name.map_or_else(|| NAMELESS.to_owned(), |name| self.readable(name));
             frames.push(self.frame(function, call, true));
         }
-        let function = self.physical_name(svma, physical.name).unwrap_or_else(|| format!("{svma:#x}"));
+        let function = self.physical_name(svma, physical).unwrap_or_else(|| format!("{svma:#x}"));
         frames.push(self.frame(function, physical, false));
         frames
     }
@@ -91,11 +91,15 @@ impl<'a, 'file: 'a> Worker<'a, 'file> {
 
     /// Returns the name of a physical function: from DWARF, unless the symbol table has a better one. DWARF may have
     /// none (assembly, line tables only), or only `get` where the symbol is `store::Map<int>::get(int) const`.
-    fn physical_name(&mut self, svma: u64, dwarf: Option<&'a [u8]>) -> Option<String> {
-        let symbol = match dwarf {
+    ///
+    /// An assembler describes each label of a function as a function, so `clone3` and `__clone3` are two at one address, of which DWARF prefers
+    /// none: the symbol table ranks them.
+    fn physical_name(&mut self, svma: u64, call: &Call<'a>) -> Option<String> {
+        let symbol = match call.name {
             Some(name) if is_mangled(name) => return Some(self.readable(name)),
             _ => self.names.at(svma),
         };
+        let dwarf = call.name.filter(|_| !call.is_assembly || symbol.is_none());
         let Some(name) = dwarf else { return symbol.map(|symbol| self.readable(symbol)) };
         let bare = self.readable(name);
         // Identical functions may share one address under another one's symbol, hence the check of the bare name.
@@ -125,10 +129,11 @@ struct Call<'a> {
     name: Option<&'a [u8]>,
     file: Option<String>,
     line: Option<u32>,
+    is_assembly: bool,
 }
 
 impl Call<'_> {
-    const UNKNOWN: Call<'static> = Call { name: None, file: None, line: None };
+    const UNKNOWN: Call<'static> = Call { name: None, file: None, line: None, is_assembly: false };
 }
 
 /// All calls at an address, innermost first; empty if DWARF does not cover it.
@@ -163,7 +168,9 @@ fn parse_calls_at<'a>(
     while let Some(call) = found.next()? {
         // Line 0 is how compilers say that code belongs to no line; the file beside it is only a left-over.
         let place = call.location.filter(|place| place.line.is_some_and(|line| line != 0));
+        let language = call.function.as_ref().and_then(|function| function.language);
         calls.push(Call {
+            is_assembly: language == Some(gimli::DW_LANG_Mips_Assembler),
             name: call.function.map(|function| function.name.slice()).filter(|name| !name.is_empty()),
             line: place.as_ref().and_then(|place| place.line),
             file: place.and_then(|place| place.file).map(str::to_owned),

@@ -27,11 +27,12 @@ struct Row {
 }
 
 /// Runs all programs, shows a line for each, and gives the tests that failed. `mallow` is the binary that end-to-end tests
-/// drive; `ignored_too` runs what only the long suite runs; `then` is done in the track of the unit tests, behind them.
+/// drive; `ignored_too` runs what only the long suite runs; `left_out` names end-to-end tests that this binary cannot pass; `then` is done in the track of the unit tests, behind them.
 pub(super) fn run(
     programs: Vec<Program>,
     mallow: &Path,
     ignored_too: bool,
+    left_out: &[&str],
     then: &(dyn Fn() -> Result<Vec<Failed>, String> + Sync),
 ) -> Result<Vec<Failed>, String> {
     let (end_to_end, own): (Vec<Program>, Vec<Program>) = programs.into_iter().partition(is_end_to_end);
@@ -40,7 +41,7 @@ pub(super) fn run(
         let mut failed = Vec::new();
         for program in programs {
             let began = Instant::now();
-            let outcome = run_one(program, mallow, ignored_too, Only::All)?;
+            let outcome = run_one(program, mallow, ignored_too, left_out, Only::All)?;
             let row =
                 Row { name: program.name(), tests: failure::tests_run(&outcome.text), took: began.elapsed() };
             println!("{}", line(&row));
@@ -63,7 +64,8 @@ pub(super) fn run(
         (track(&end_to_end), other.join().unwrap_or_else(|_| Err("a track of tests panicked.".to_owned())))
     });
     let (of_own, of_rest) = second?;
-    let again = |program: &Program, name: &str| run_one(program, mallow, ignored_too, Only::Test(name));
+    let again =
+        |program: &Program, name: &str| run_one(program, mallow, ignored_too, left_out, Only::Test(name));
     let (mut failed, beside_others) = fail_alone(first?, &again)?;
     failed.extend(of_own.into_iter().map(|(_, failed)| failed).chain(of_rest));
     for failed in &beside_others {
@@ -116,7 +118,13 @@ enum Only<'a> {
     Test(&'a str),
 }
 
-fn run_one(program: &Program, mallow: &Path, ignored_too: bool, only: Only<'_>) -> Result<Outcome, String> {
+fn run_one(
+    program: &Program,
+    mallow: &Path,
+    ignored_too: bool,
+    left_out: &[&str],
+    only: Only<'_>,
+) -> Result<Outcome, String> {
     let mut command = Command::new(&program.path);
     command.current_dir(&program.folder).env("MALLOW_BIN", mallow);
     // Property tests look at other inputs in each run, so few of them in every run are many in a week.
@@ -129,6 +137,7 @@ fn run_one(program: &Program, mallow: &Path, ignored_too: bool, only: Only<'_>) 
     } else if is_end_to_end(program) {
         // More than there are cores: most of them wait for others.
         command.arg("--test-threads=5");
+        command.args(left_out.iter().flat_map(|name| ["--skip", name]));
     }
     // What cargo would say to the tests that it runs.
     command.env("CARGO_MANIFEST_DIR", &program.folder);

@@ -25,12 +25,7 @@ pub(crate) fn watched_environment(
     runtime: Option<&str>,
     cpus: Option<u32>,
 ) -> Environment {
-    let libc = modules
-        .iter()
-        .find(|path| is_libc(path))
-        .cloned()
-        .or_else(|| loader(executable).filter(|path| is_libc(path)))
-        .or_else(own_libc);
+    let libc = modules.iter().find(|path| is_libc(path)).cloned().or_else(|| libc_of(executable));
     let content = libc.and_then(|path| std::fs::read(path).ok()).unwrap_or_default();
     environment::of(&ObservedProgram {
         architecture: std::env::consts::ARCH,
@@ -47,21 +42,23 @@ fn is_libc(path: &str) -> bool {
     name.starts_with("libc.so") || name.starts_with("libc-") || name.starts_with("ld-musl")
 }
 
-/// Returns the loader that a program requests. musl's is its libc.
+/// The libc of a program whose stacks never led into its own: what it requests as its loader, which is musl itself, or the one beside glibc's.
+fn libc_of(executable: &str) -> Option<String> {
+    let loader = loader(executable).filter(|path| path.starts_with('/'))?;
+    if is_libc(&loader) {
+        return Some(loader);
+    }
+    let loader = Path::new(&loader).canonicalize().ok()?;
+    let libc = loader.with_file_name("libc.so.6");
+    libc.exists().then(|| libc.to_string_lossy().into_owned())
+}
+
+/// Returns the loader that a program requests.
 fn loader(executable: &str) -> Option<String> {
     let bytes = std::fs::read(executable).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let path = file.section_by_name(".interp")?.data().ok()?.to_vec();
     Some(String::from_utf8_lossy(&path).trim_end_matches('\0').to_owned())
-}
-
-/// Ours, for a program whose stacks never led into its own.
-fn own_libc() -> Option<String> {
-    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-    maps.lines()
-        .filter_map(|line| line.split_whitespace().last())
-        .find(|path| is_libc(path))
-        .map(str::to_owned)
 }
 
 fn processors() -> u32 {

@@ -8,7 +8,7 @@
 //! - [`code_log`]: numbers for code objects, and what they are;
 //! - [`memo`]: the script's stack, reusing what is unchanged of the last one;
 //! - [`interpreter`]: which native code is the interpreter;
-//! - [`cpython`], [`ruby`]: the readers. A reader for another runtime implements [`memo::Frames`];
+//! - [`cpython`], [`ruby`]: the readers. A reader for another runtime implements [`frames::Frames`];
 //! - [`hotspot`]: frames of Java, which are not a list of their own but part of the native stack: a stack walk asks for them. It
 //!   uses the JVM's exported tables ([`vm_tables`]), the contents of its code heaps ([`hotspot_code`]), and a cache of both
 //!   ([`remembered`]);
@@ -45,7 +45,7 @@ pub mod checked;
 pub mod code_log;
 pub mod cpython;
 mod cpython_layout;
-mod frames;
+pub mod frames;
 pub mod hotspot;
 pub mod hotspot_code;
 pub mod interpreter;

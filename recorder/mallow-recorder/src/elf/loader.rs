@@ -44,7 +44,7 @@ pub(super) fn iterate() -> Iterate {
 }
 
 /// The dynamic section of the object that a handle of `dlopen` stands for; 0 when it is none of the loader's. To be called from within
-/// [`each_object`], where nobody changes the list.
+/// [`each_object`](super::each_object), where nobody changes the list.
 pub fn dynamic_of_handle(handle: usize) -> usize {
     let mut map = first_map();
     // SAFETY: the loader's list. Null ends it.

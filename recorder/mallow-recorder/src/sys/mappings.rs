@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Maps private anonymous memory that costs nothing until touched. Null when the kernel refuses.
 ///
-/// As a stack it has small pages, from Linux 6.7 on: where large ones are for all, a thread's few pages would take 4 MiB. [`keep_small`] asks older kernels
+/// As a stack it has small pages, from Linux 6.7 on: where large ones are for all, a thread's few pages would take 4 MiB. [`keep_small`](super::keep_small) asks older kernels
 /// for the same, with a system call more.
 pub fn map_private(bytes: usize) -> *mut u8 {
     const PRIVATE_ANONYMOUS_NORESERVE_STACK: usize = 0x2 | 0x20 | 0x4000 | 0x2_0000;

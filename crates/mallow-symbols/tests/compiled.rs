@@ -272,3 +272,51 @@ fn memory_without_a_file_has_a_module_and_addresses() {
     let (frames, _) = resolve_one(SearchPaths::default(), &unnamed, 0xabc);
     assert_eq!(frames[0].module, None);
 }
+
+/// Functions by the names that people know, which come first, last and between the others: a sort that is not stable may take any of them.
+const ALIASES: &str = "\
+.text
+.macro alias name
+.globl \\name
+.type \\name, @function
+\\name:
+.endm
+alias first
+alias __first
+alias __GI_first
+call malloc@plt
+ret
+.size first, .-first
+.size __first, .-__first
+.size __GI_first, .-__GI_first
+alias __GI_last
+alias __last
+alias last
+call malloc@plt
+ret
+.size __GI_last, .-__GI_last
+.size __last, .-__last
+.size last, .-last
+.globl main
+.type main, @function
+main:
+call first
+call last
+ret
+.size main, .-main
+.section .note.GNU-stack
+";
+
+#[test]
+fn of_several_names_of_assembly_the_best_known_one_is_taken() {
+    let folder = folder();
+    let app = compile(folder.path(), "gcc", "app.s", ALIASES, &["-g", "-Wl,--build-id"]);
+    let symbols = run(folder.path(), "nm", &["app"]);
+    for (name, place) in [("first", "app.s:10"), ("last", "app.s:18")] {
+        let line =
+            symbols.lines().find(|line| line.ends_with(&format!(" T {name}"))).expect("it is a symbol");
+        let svma = u64::from_str_radix(&line[..16], 16).expect("nm prints hexadecimal numbers");
+        let (frames, warnings) = resolve_one(SearchPaths::default(), &key(&app), svma);
+        assert_eq!((lines(&frames), warnings), (vec![format!("{name} {place}")], Vec::new()));
+    }
+}

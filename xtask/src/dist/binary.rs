@@ -30,7 +30,7 @@ const LINKING: [&str; 3] =
     ["-Clink-arg=-fuse-ld=lld", "-Clink-arg=-Wl,-z,pack-relative-relocs", "-Clink-arg=-Wl,--icf=all"];
 
 /// How libraries in C are compiled. Of zstd's ways to compress those are left out that begin above level 3, which is the highest that is
-/// used, and of its two decoders of literals the one that takes two at once, which is no faster on traces; and no C function is unwound through.
+/// used, and of its two decoders of literals the one that takes two at once, which was no faster on executables; and no C function is unwound through.
 const C_FLAGS: [&str; 8] = [
     "-DZSTD_EXCLUDE_GREEDY_BLOCK_COMPRESSOR",
     "-DZSTD_EXCLUDE_LAZY_BLOCK_COMPRESSOR",

@@ -76,6 +76,7 @@ mod parts;
 mod pictures;
 mod pytest_plugin;
 mod readme;
+mod replaced;
 mod replaced_library;
 mod script_oracles;
 mod script_suites;

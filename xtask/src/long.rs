@@ -182,6 +182,12 @@ mod tests {
     }
 
     #[test]
+    fn the_usage_names_every_step() {
+        let names: Vec<&str> = STEPS.iter().map(|(name, _)| *name).collect();
+        assert!(crate::USAGE.contains(&format!("[--only {}]", names.join("|"))), "{}", crate::USAGE);
+    }
+
+    #[test]
     fn what_did_not_run_is_said_in_the_record() {
         let plan = Plan::parse(&[]).unwrap();
         let tests = row("tests", &plan.asked("tests"), true, 125);

@@ -49,7 +49,7 @@ cargo xtask COMMAND
   test CRATE|FILE [NAME…]
                          the tests of a crate, or those that belong to a file
   quick                  within a minute: fmt, tidy, clippy and tests of what differs from main
-  long [--runs N] [--seconds N] [--only tests|miri|doc|fuzz|soaks]…
+  long [--runs N] [--seconds N] [--only tests|dist|miri|doc|fuzz|soaks]…
                          hours: every test over the release binary, a minute for each fuzz target, 20 soaks of each
                          server; goes on where it was interrupted, and is written to bench/record/
   dist [--output FOLDER] the static program and every package that holds it, into target/packages; minutes

@@ -10,6 +10,7 @@ use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
 use crate::heap::Executables;
+use crate::latecomers::Latecomers;
 use crate::mapping::Mapping;
 use crate::out_of_memory::KilledBefore;
 use crate::peer::have_ended;
@@ -62,6 +63,8 @@ pub(crate) struct Collector<S> {
     /// How many processes have registered.
     pub(crate) registered: u32,
     starts: Starts,
+    /// None if nobody can register.
+    latecomers: Option<Latecomers>,
     executables: Executables,
     workers: Workers,
     /// None where no recorder can ring.
@@ -99,6 +102,7 @@ pub(crate) fn turn_away(registration: &Registration) {
 impl<S: Sink + Send> Collector<S> {
     /// Returns a collector with which no process has registered.
     pub(crate) fn new(session: Option<Session>, clock: Clock, sink: S, wanted: Wanted) -> Collector<S> {
+        let latecomers = session.as_ref().map(|session| Latecomers::new(&session.variable()));
         let killed_before = session.as_ref().map_or_else(KilledBefore::now, |session| session.killed_before);
         Collector {
             session,
@@ -110,6 +114,7 @@ impl<S: Sink + Send> Collector<S> {
             remains: None,
             registered: 0,
             starts: Starts::default(),
+            latecomers,
             executables: Executables::default(),
             workers: Workers::of_this_machine(),
             doorbells: None,
@@ -169,8 +174,12 @@ impl<S: Sink + Send> Collector<S> {
             self.finalize_exited(&ended, target, observer)?;
             self.leave_damaged(observer)?;
             observer.after_pass(&mut self.processes);
+            // Who observes a server waits for whatever runs there.
+            if self.wanted.exited && target.has_ended() {
+                self.leave_unrecorded(observer)?;
+            }
             let is_over = target.has_ended() && self.processes.is_empty();
-            if interrupted || (is_over && !self.accept(Session::accept_last, target, observer)?) {
+            if interrupted || is_over && !self.more_come(target, observer)? {
                 return Ok(interrupted);
             }
             self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
@@ -254,7 +263,9 @@ impl<S: Sink + Send> Collector<S> {
 
     /// Programs that were started and never registered become findings.
     pub(crate) fn name_missing_starts(&mut self) {
+        let late = self.latecomers.as_ref().map(|late| late.sentences(&self.starts));
         self.findings.unseen.extend(self.starts.sentences());
+        self.findings.unseen.extend(late.into_iter().flatten());
         self.findings.say_what_is_unsaid();
     }
 
@@ -284,6 +295,7 @@ impl<S: Sink + Send> Collector<S> {
 
     fn sample(&mut self, observer: &mut dyn Observer) {
         for process in &mut self.processes {
+            process.look_for_another(&self.starts);
             process.sample(&self.clock);
             process.recycle_channels();
             observer.sampled(process);
@@ -296,6 +308,30 @@ impl<S: Sink + Send> Collector<S> {
             let process = self.processes.remove(at);
             process.leave();
             self.close(process, None, observer)?;
+        }
+        Ok(())
+    }
+
+    /// Takes in who has come meanwhile. Returns whether there was anybody, or still may be.
+    fn more_come(
+        &mut self,
+        target: &mut dyn Target,
+        observer: &mut dyn Observer,
+    ) -> Result<bool, CollectError> {
+        let late = self.latecomers.as_mut();
+        // Whoever is not seen by this has ended, and what it sent before is read below.
+        let are_awaited = late.is_some_and(|late| late.are_awaited(target.first(), &self.starts));
+        Ok(self.accept(Session::accept_last, target, observer)? || are_awaited)
+    }
+
+    /// Leaves processes in which other programs run, when nothing more comes of any process.
+    fn leave_unrecorded(&mut self, observer: &mut dyn Observer) -> Result<(), CollectError> {
+        if !self.processes.iter().all(|process| process.image().is_unrecorded()) {
+            return Ok(());
+        }
+        for mut process in std::mem::take(&mut self.processes) {
+            process.drain_to_the_end(&self.clock, &mut self.sink)?;
+            self.close(process, Some(Exit::GoesOn), observer)?;
         }
         Ok(())
     }

@@ -32,6 +32,10 @@ impl Target for Plain {
         self.ended
     }
 
+    fn first(&self) -> u32 {
+        self.peer.pid
+    }
+
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         self.peer.pidfd.as_ref().filter(|_| !self.ended).map(OwnedFd::as_fd)
     }

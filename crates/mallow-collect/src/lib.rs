@@ -33,6 +33,8 @@ mod exited;
 mod findings;
 mod followed_code;
 mod heap;
+mod image;
+mod latecomers;
 mod limits;
 mod list_map;
 mod live;

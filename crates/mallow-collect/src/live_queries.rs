@@ -121,12 +121,16 @@ fn look(processes: &[TracedProcess], ended: EndedProcesses) -> LiveHeap {
             source: process.heap_source(),
         }
     };
-    LiveHeap { processes: processes.iter().map(of).collect(), ended }
+    LiveHeap { processes: of_programs(processes).map(of).collect(), ended }
+}
+
+/// Those that still run the program that registered.
+fn of_programs(processes: &[TracedProcess]) -> impl Iterator<Item = &TracedProcess> {
+    processes.iter().filter(|process| !process.image().is_replaced())
 }
 
 fn live(processes: &[TracedProcess]) -> (u64, u64) {
-    processes
-        .iter()
+    of_programs(processes)
         .map(TracedProcess::fold)
         .fold((0, 0), |(bytes, blocks), fold| (bytes + fold.live_bytes(), blocks + fold.live_blocks()))
 }
@@ -145,7 +149,7 @@ fn give_order(
         wanted |= REQUEST_ACCOUNT;
     }
     let mut asked = Vec::new();
-    for process in processes {
+    for process in of_programs(processes) {
         let helper_thread = &process.header().helper_thread;
         if helper_thread.tid.load(Ordering::Acquire) == 0 {
             continue;

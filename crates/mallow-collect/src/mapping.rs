@@ -30,6 +30,13 @@ pub(crate) struct Noted {
     pub(crate) path: String,
 }
 
+/// A file as tables of mappings name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileId {
+    pub(crate) device: u64,
+    pub(crate) inode: u64,
+}
+
 /// A mapping of a process's shared memory.
 #[derive(Debug)]
 pub(crate) struct Mapping {
@@ -37,6 +44,7 @@ pub(crate) struct Mapping {
     channel_count: usize,
     /// The header at the start.
     at_start: Box<Header>,
+    file: FileId,
 }
 
 /// The bytes themselves.
@@ -96,8 +104,8 @@ impl Mapping {
         if !rustix::fs::fcntl_get_seals(fd).is_ok_and(|seals| seals.contains(lasting)) {
             return Err(unsealed());
         }
-        let size = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?.st_size
-            as usize;
+        let about = rustix::fs::fstat(fd).map_err(CollectError::system("inspect the shared memory"))?;
+        let size = about.st_size as usize;
         let channel_count = size.saturating_sub(RINGS_OFFSET) / RING_BYTES;
         if size < file_bytes(1) || channel_count > CHANNEL_COUNT_MAX {
             return Err(odd_layout());
@@ -112,7 +120,8 @@ impl Mapping {
         let _ = unsafe { madvise(base, size, Advice::LinuxNoHugepage) };
         let base = NonNull::new(base.cast()).ok_or_else(odd_layout)?;
         let memory = Arc::new(Memory { base, bytes: size });
-        let mapping = Mapping { at_start: Box::new(memory.record(0)), memory, channel_count };
+        let file = FileId { device: about.st_dev, inode: about.st_ino };
+        let mapping = Mapping { at_start: Box::new(memory.record(0)), memory, channel_count, file };
         let header = mapping.at_start();
         if header.magic != SHARED_MAGIC
             || header.version != SHARED_VERSION
@@ -131,6 +140,11 @@ impl Mapping {
     /// Returns the first page as it was when the memory was sent: it contains the constants.
     pub(crate) fn at_start(&self) -> &Header {
         &self.at_start
+    }
+
+    /// The file of the memory.
+    pub(crate) fn file(&self) -> FileId {
+        self.file
     }
 
     /// The memory, for whoever looks at it after the process is closed as well.

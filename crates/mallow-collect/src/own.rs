@@ -151,6 +151,10 @@ impl Target for Itself {
         false
     }
 
+    fn first(&self) -> u32 {
+        std::process::id()
+    }
+
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {
         None
     }

@@ -9,6 +9,7 @@ use crate::channels::{self, ChannelReader};
 use crate::clock::Clock;
 use crate::error::CollectError;
 use crate::heap::{Executables, MemoryWatch};
+use crate::image::Image;
 use crate::made_code::{CodeLists, MadeCode};
 use crate::mapping::{Mapping, Memory};
 use crate::marks::{Counted, FROM_MAIN, Marks, Scope};
@@ -73,6 +74,7 @@ pub(crate) struct TracedProcess {
     code_lists: CodeLists,
     /// Notes of programs that it starts, as many as were taken.
     starts_seen: u32,
+    image: Image,
 }
 
 /// What is kept of a process.
@@ -131,6 +133,7 @@ impl TracedProcess {
             false => MemoryWatch::new(pid, mapping.executable(), executables),
         };
         let code_lists = CodeLists::of(pid, header.pid);
+        let image = Image::new(pid, header, mapping.file());
         let readers = if wanted.own { channels::read_up(&mapping) } else { Vec::new() };
         Ok(TracedProcess {
             index,
@@ -159,6 +162,7 @@ impl TracedProcess {
             memory,
             code_lists,
             starts_seen: 0,
+            image,
         })
     }
 
@@ -254,6 +258,16 @@ impl TracedProcess {
     /// Takes the notes of programs that it starts.
     pub(crate) fn take_starts(&mut self, starts: &mut Starts) {
         starts.take(&self.mapping, &mut self.starts_seen);
+    }
+
+    /// Looks whether another program runs in it.
+    pub(crate) fn look_for_another(&mut self, starts: &Starts) {
+        self.image.look(|pid| starts.pending_of(pid));
+    }
+
+    /// The program that registered.
+    pub(crate) fn image(&self) -> &Image {
+        &self.image
     }
 
     /// Its shared memory, for its doorbell.

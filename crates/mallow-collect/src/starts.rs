@@ -4,11 +4,12 @@
 //! number, is that program. The others were not recorded, and the note says why as far as anybody knows.
 
 use crate::mapping::{Mapping, Noted};
-use mallow_launch::{PRIVILEGED, obstacle_sentence};
+use mallow_launch::{PRIVILEGED, has_capabilities, obstacle_sentence};
 use mallow_wire::executable::Obstacle;
 use mallow_wire::starts::*;
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 /// Programs that are named; the others are counted.
 const NAMED_MAX: usize = 10;
@@ -56,6 +57,16 @@ impl Starts {
             let notes = (0..used.min(START_NOTES)).filter_map(|index| mapping.take_start(index));
             notes.for_each(|noted| self.note(noted));
         }
+    }
+
+    /// Returns whether a process has registered, as far as that is remembered.
+    pub(crate) fn has_met(&self, pid: u32) -> bool {
+        self.met.iter().any(|(met, _)| *met == pid)
+    }
+
+    /// What a process, as it sees itself, has noted last that has not failed and was not seen to register.
+    pub(crate) fn pending_of(&self, pid: u32) -> Option<&Noted> {
+        self.pending.iter().rev().find(|noted| noted.pid == pid)
     }
 
     fn note(&mut self, noted: Noted) {
@@ -107,9 +118,12 @@ impl Noted {
     /// Returns whether a process that registers like this is the program. One that cannot load the library is not,
     /// although it may `exec` another one.
     fn becomes(&self, pid: u32, started_ns: u64) -> bool {
-        self.pid == pid
-            && started_ns >= self.time_ns
-            && !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER | FOUND_FILTERED)
+        self.pid == pid && started_ns >= self.time_ns && self.may_register()
+    }
+
+    /// Returns whether the program itself may register.
+    pub(crate) fn may_register(&self) -> bool {
+        !matches!(self.found, FOUND_STATIC..=FOUND_SANITIZER | FOUND_FILTERED)
     }
 
     fn reason(&self, network: u64) -> String {
@@ -131,6 +145,7 @@ impl Noted {
             FOUND_FILTERED => {
                 "it was started behind a filter of system calls (seccomp) that does not let through what mallow needs"
             }
+            _ if has_capabilities(Path::new(&self.path)) => PRIVILEGED,
             _ if self.network != 0 && network != 0 && self.network != network => {
                 "it was started in another network namespace that does not see mallow's folder either, so mallow cannot be reached"
             }

@@ -7,6 +7,8 @@ use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::findings::Findings;
 use crate::heap::{Executables, MemoryWatch, who};
+use crate::image::Image;
+use crate::latecomers::Latecomers;
 use crate::limits;
 use crate::mapping::Mapping;
 use crate::patching::Inside;
@@ -70,6 +72,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let interrupts = Interrupts::terminations()?;
     let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
     let findings = Findings::new(session.killed_before);
+    let latecomers = Latecomers::new(&session.variable());
     let mut counting = Counting {
         session,
         started,
@@ -79,11 +82,13 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
         findings,
         images: FxHashMap::default(),
         starts: Starts::default(),
+        latecomers,
         executables: Executables::default(),
         peak_error_bytes: 0,
     };
     counting.run();
-    counting.findings.unseen.extend(counting.starts.sentences());
+    let late = counting.latecomers.sentences(&counting.starts);
+    counting.findings.unseen.extend(counting.starts.sentences().into_iter().chain(late));
     let is_counted = !counting.processes.is_empty();
     let nobody = (!is_counted).then_some("counted");
     counting.findings.unseen.extend(limits::sentence(nobody, counting.session.was_full()));
@@ -119,6 +124,7 @@ struct Counting {
     /// How many programs each running process has executed.
     images: FxHashMap<u32, u32>,
     starts: Starts,
+    latecomers: Latecomers,
     executables: Executables,
     peak_error_bytes: u64,
 }
@@ -132,11 +138,15 @@ struct Counted {
     /// Notes of programs that it starts, as many as were taken.
     starts_seen: u32,
     memory: MemoryWatch,
+    image: Image,
 }
 
 impl Counted {
-    fn sample(&mut self) {
-        if let Some(resident) = self.memory.resident() {
+    fn sample(&mut self, starts: &Starts) {
+        self.image.look(|pid| starts.pending_of(pid));
+        if !self.image.is_replaced()
+            && let Some(resident) = self.memory.resident()
+        {
             // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
             // Where its blocks lie is known in the process alone.
@@ -176,12 +186,20 @@ impl Counting {
             }
             if sampled.elapsed() >= sample_interval(self.open.len()) {
                 sampled = Instant::now();
-                self.open.iter_mut().for_each(Counted::sample);
+                self.open.iter_mut().for_each(|it| it.sample(&self.starts));
             }
             self.finalize_exited(&ended);
+            if child_has_ended && self.open.iter().all(|it| it.image.is_unrecorded()) {
+                let open = std::mem::take(&mut self.open);
+                open.into_iter().for_each(|mut counted| self.close(&mut counted, Some(Exit::GoesOn)));
+            }
             let is_over = child_has_ended && self.open.is_empty() && !has_accepted;
-            if is_over && !self.accept(Session::accept_last) {
-                return;
+            if is_over {
+                let first = self.command.pid();
+                let are_awaited = self.latecomers.are_awaited(first, &self.starts);
+                if !self.accept(Session::accept_last) && !are_awaited {
+                    return;
+                }
             }
             // More may have registered meanwhile.
             if !has_accepted {
@@ -218,7 +236,9 @@ impl Counting {
             });
             let index = self.processes.len() - 1;
             let memory = MemoryWatch::new(pid, mapping.executable(), &mut self.executables);
-            self.open.push(Counted { mapping, peer: registration.peer, index, pid, starts_seen: 0, memory });
+            let image = Image::new(pid, mapping.at_start(), mapping.file());
+            let peer = registration.peer;
+            self.open.push(Counted { mapping, peer, index, pid, starts_seen: 0, memory, image });
         }
         any
     }

@@ -20,6 +20,8 @@ pub(crate) trait Target {
     fn is_overdue(&mut self) -> bool;
     /// Returns whether no new process can be started any more.
     fn has_ended(&mut self) -> bool;
+    /// Returns the process that was started first.
+    fn first(&self) -> u32;
     /// Returns what is ready when the one that was started has ended; `None` when it was seen to have.
     fn pidfd(&self) -> Option<BorrowedFd<'_>>;
     /// A process has registered.
@@ -124,6 +126,10 @@ impl Target for TracedCommand {
 
     fn has_ended(&mut self) -> bool {
         self.command.has_ended()
+    }
+
+    fn first(&self) -> u32 {
+        self.pid()
     }
 
     fn pidfd(&self) -> Option<BorrowedFd<'_>> {

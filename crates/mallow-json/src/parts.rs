@@ -37,7 +37,7 @@ pub enum ExitJson {
         /// Always true.
         exec: bool,
     },
-    /// It recorded itself, and ended the recording.
+    /// Its recording ended before it did: it recorded itself, or became a program that is not recorded.
     GoesOn {
         /// Always true.
         goes_on: bool,

@@ -86,9 +86,12 @@ fn privilege(path: &Path) -> Option<&'static str> {
     let group = rustix::process::getgid().as_raw();
     let changes = (file.mode() & SETUID != 0 && file.uid() != user)
         || (file.mode() & SETGID != 0 && file.gid() != group);
-    let has_capabilities =
-        user != 0 && rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok();
-    (changes || has_capabilities).then_some(PRIVILEGED)
+    (changes || user != 0 && has_capabilities(path)).then_some(PRIVILEGED)
+}
+
+/// Returns whether a file gives capabilities to whoever executes it.
+pub fn has_capabilities(path: &Path) -> bool {
+    rustix::fs::getxattr(path, "security.capability", &mut [0u8; 64]).is_ok()
 }
 
 /// Why a program with other rights than its caller's is not preloaded, and what to do.

@@ -23,7 +23,7 @@ mod static_start;
 
 pub use content::{Content, Packed};
 pub use error::{LaunchError, explained};
-pub use executable::{PRIVILEGED, find_program, is_static, obstacle_sentence};
+pub use executable::{PRIVILEGED, find_program, has_capabilities, is_static, obstacle_sentence};
 pub use interrupts::{IgnoredSignals, Interrupts};
 pub use launch::{Launch, Preload, start_unrecorded};
 pub use preload::{LIBRARY_NAME_START, own_folder, unpack};

@@ -152,7 +152,7 @@ pub enum Exit {
     Signal(i32),
     /// It became another program.
     Exec,
-    /// It recorded itself, and ended the recording.
+    /// Its recording ended before it did: it recorded itself, or became a program that is not recorded.
     GoesOn,
 }
 

@@ -89,7 +89,9 @@ impl Observer<'_> {
     }
 
     fn read(&self, phase: Phase, pids: &[u32], threads: u64) -> Observed {
+        // Where no process is recorded, nobody knows the heap.
         let look = self.server.watched().and_then(|watched| watched.heap());
+        let look = look.filter(|look| !look.processes.is_empty());
         let helper_threads = look
             .iter()
             .flat_map(|look| &look.processes)

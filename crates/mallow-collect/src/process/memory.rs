@@ -46,6 +46,9 @@ impl TracedProcess {
 
     /// Samples resident memory, and the names of threads.
     pub(crate) fn sample(&mut self, clock: &Clock) {
+        if self.image.is_replaced() {
+            return;
+        }
         if let Some(resident) = self.memory.resident() {
             self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
             let recorded_bytes = || self.pairing.fold().totals().peak_bytes;

@@ -47,7 +47,7 @@ fn recorder(report: &SoakReport) -> String {
         Some(Unrecorded::Running) => "let mallow start the server, without --pid",
         Some(Unrecorded::Unwanted) => "leave out --no-record",
         Some(Unrecorded::Impossible) => "a build that the recorder gets into; the warning below says how",
-        None => "soak it without --pid and --no-record",
+        None => "a server that is recorded; the warning below says why it was not",
     };
     format!("{what}: {how}")
 }

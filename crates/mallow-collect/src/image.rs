@@ -1,0 +1,146 @@
+//! Whether a process still runs the program that registered.
+//!
+//! A program that takes its place registers in turn, if the recorder is in it. If it is not, nothing more comes from the process, and its memory is
+//! another program's. The recorder notes what a process is about to become; that it has become it is seen in its mappings, where the shared memory
+//! is missing.
+
+use crate::mapping::{FileId, Noted};
+use mallow_launch::LIBRARY_NAME_START;
+use mallow_wire::shared::Header;
+use rustix::fs::{major, minor};
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The program that registered.
+#[derive(Debug)]
+pub(crate) struct Image {
+    /// The process as we see it.
+    pid: u32,
+    /// As it sees itself.
+    own_pid: u32,
+    started_ns: u64,
+    /// The file of its shared memory.
+    file: FileId,
+    /// Since when another one runs there, and whether that one may still register.
+    replaced: Option<(Instant, bool)>,
+}
+
+/// How long a program may take to load the recorder, which is the first that its loader does, when nothing else is waited for.
+const LOADED_MAX: Duration = Duration::from_secs(1);
+/// And until it registers, which it does before its own code begins; a forked child does with its first event.
+const REGISTERED_MAX: Duration = Duration::from_secs(3);
+
+impl Image {
+    /// The program of a process that registers.
+    pub(crate) fn new(pid: u32, header: &Header, file: FileId) -> Image {
+        Image { pid, own_pid: header.pid, started_ns: header.started_ns, file, replaced: None }
+    }
+
+    /// Looks whether it was replaced. `noted` is what the process has noted last that has neither failed nor registered.
+    pub(crate) fn look<'a>(&mut self, noted: impl FnOnce(u32) -> Option<&'a Noted>) {
+        if self.replaced.is_none()
+            && let Some(noted) = noted(self.own_pid).filter(|noted| noted.time_ns >= self.started_ns)
+            && self.is_gone(noted)
+        {
+            self.replaced = Some((Instant::now(), noted.may_register()));
+        }
+    }
+
+    /// Returns whether another program runs in the process.
+    pub(crate) fn is_replaced(&self) -> bool {
+        self.replaced.is_some()
+    }
+
+    /// Returns whether another program runs there that will not register.
+    pub(crate) fn is_unrecorded(&self) -> bool {
+        self.replaced.is_some_and(|(since, may_register)| !may_register || !is_awaited(self.pid, since))
+    }
+
+    fn is_gone(&self, noted: &Noted) -> bool {
+        match maps_of(self.pid) {
+            Ok(maps) => is_missing(&maps, self.file),
+            // A program with other rights than ours. One that gave up its own is still the same.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let name = std::fs::read(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
+                is_name_of(name.trim_ascii_end(), noted.path.as_bytes())
+            }
+            Err(_) => false,
+        }
+    }
+}
+
+/// Returns whether a process that was seen at a time may still register.
+pub(crate) fn is_awaited(pid: u32, since: Instant) -> bool {
+    let awaited = since.elapsed();
+    awaited < LOADED_MAX || awaited < REGISTERED_MAX && maps_of(pid).is_ok_and(|maps| has_recorder(&maps))
+}
+
+fn maps_of(pid: u32) -> io::Result<Vec<u8>> {
+    std::fs::read(format!("/proc/{pid}/maps"))
+}
+
+/// Returns whether the recorder's library is among mappings.
+fn has_recorder(maps: &[u8]) -> bool {
+    let name = [b"/", LIBRARY_NAME_START.as_bytes()].concat();
+    maps.windows(name.len()).any(|at| at == name)
+}
+
+/// Returns whether a process has mappings, and none of them is of a file. One that ends has none at all.
+fn is_missing(maps: &[u8], file: FileId) -> bool {
+    let device = format!("{:02x}:{:02x}", major(file.device), minor(file.device));
+    let inode = file.inode.to_string();
+    let is_of_file = |line: &[u8]| {
+        let mut fields = line.split(|byte| *byte == b' ').skip(3);
+        fields.next() == Some(device.as_bytes()) && fields.next() == Some(inode.as_bytes())
+    };
+    !maps.is_empty() && !maps.split(|byte| *byte == b'\n').any(is_of_file)
+}
+
+/// Returns whether the kernel calls a program at `path` so: the first 15 bytes of the file's name.
+fn is_name_of(name: &[u8], path: &[u8]) -> bool {
+    const NAME_BYTES: usize = 15;
+    let file = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    !name.is_empty() && file.get(..NAME_BYTES).unwrap_or(file) == name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &[u8] = b"\
+        55e1d5c00000-55e1d5c02000 r--p 00000000 08:01 917 /usr/bin/app\n\
+        7f2b40000000-7f2b40021000 rw-s 00000000 00:01 1034 /memfd:mallow (deleted)\n\
+        7ffd5c000000-7ffd5c021000 rw-p 00000000 00:00 0 [stack]\n";
+
+    #[test]
+    fn a_file_is_missing_where_no_mapping_is_of_its_device_and_inode() {
+        let file = |minor, inode| FileId { device: rustix::fs::makedev(0, minor), inode };
+        assert!(!is_missing(MAPS, file(1, 1034)));
+        assert!(is_missing(MAPS, file(2, 1034)));
+        assert!(is_missing(MAPS, file(1, 1035)));
+        assert!(is_missing(MAPS, file(1, 103)));
+        // A process that ends.
+        assert!(!is_missing(b"", file(1, 1034)));
+    }
+
+    #[test]
+    fn the_recorder_is_known_by_its_name() {
+        assert!(!has_recorder(MAPS));
+        assert!(has_recorder(
+            &[
+                MAPS,
+                b"7f2b40100000-7f2b40120000 r-xp 00000000 08:01 9 /tmp/mallow-0/libmallow_preload-1.so\n"
+            ]
+            .concat()
+        ));
+    }
+
+    #[test]
+    fn a_programs_name_is_the_end_of_its_path() {
+        assert!(is_name_of(b"ping", b"/usr/bin/ping"));
+        assert!(is_name_of(b"a-name-of-many-", b"/opt/a-name-of-many-letters"));
+        assert!(!is_name_of(b"bash", b"/usr/bin/ping"));
+        assert!(!is_name_of(b"a-name", b"/opt/a-name-of-many-letters"));
+        assert!(!is_name_of(b"", b"/usr/bin/"));
+    }
+}

@@ -101,6 +101,31 @@ fn what_will_register_is_waited_for() {
     assert_eq!(late.unwrap()["totals"]["allocations"], 77, "{counted:#}");
 }
 
+/// A system call of the program's own is not seen: the program that it starts is found by its mappings.
+#[test]
+fn a_program_that_is_replaced_unseen_is_noticed() {
+    let workshop = Workshop::new("replaced-unseen");
+    let fixed = holds(&workshop, "fixed", &["-static"]);
+    let text = format!(
+        "#include <stdlib.h>\n#include <sys/syscall.h>\n#include <unistd.h>\nint main(int count, char **words) {{\n    if (count < 2 || fork()) return 3;\n\
+         \x20   free(malloc(1));\n    for (int i = 0; i < 3; i++) close(i);\n    words[0] = \"{}\";\n    char *none[] = {{0}};\n    long answer;\n\
+         \x20   __asm__ volatile(\"syscall\" : \"=a\"(answer) : \"0\"(SYS_execve), \"D\"(words[0]), \"S\"(words), \"d\"(none) : \"rcx\", \"r11\", \"memory\");\n\
+         \x20   return 5;\n}}\n",
+        fixed.display()
+    );
+    let program = build_text_with(workshop.path(), "unseen", &text, &["-fno-builtin"]);
+    let pipe = Pipe::new(&workshop, "pipe");
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy(), &pipe.0.to_string_lossy()]);
+    for counted in [false, true] {
+        let finished = if counted { session.stat().0 } else { session.record() };
+        assert!(pipe.write(), "the program has ended before mallow\n{finished}");
+        assert_eq!(finished.exit, e2e::Exit::Status(3), "{finished}");
+        has_no_other_allocator(&finished);
+        let is_named = finished.stderr.contains("it became another program (fixed)");
+        assert!(is_named, "{finished}");
+    }
+}
+
 /// A child that has not come to its first call when everything else has ended is not silently left out.
 #[test]
 fn who_never_comes_is_named() {

@@ -185,7 +185,7 @@ impl<S: Sink + Send> Collector<S> {
             self.processes.iter().filter(|it| it.wants_channels()).for_each(TracedProcess::recycle_channels);
             if sampled.elapsed() >= sample_interval(self.processes.len()) && self.clock.has_begun() {
                 sampled = Instant::now();
-                self.sample(observer);
+                self.sample(target.has_ended(), observer);
             }
             if judged.elapsed() >= JUDGE_INTERVAL && self.clock.has_begun() {
                 judged = Instant::now();
@@ -293,9 +293,10 @@ impl<S: Sink + Send> Collector<S> {
         Ok(words)
     }
 
-    fn sample(&mut self, observer: &mut dyn Observer) {
+    fn sample(&mut self, command_has_ended: bool, observer: &mut dyn Observer) {
+        let are_waited_for = command_has_ended && self.wanted.exited;
         for process in &mut self.processes {
-            process.look_for_another(&self.starts);
+            process.look_for_another(&self.starts, are_waited_for);
             process.sample(&self.clock);
             process.recycle_channels();
             observer.sampled(process);
@@ -433,6 +434,9 @@ impl<S: Sink + Send> Collector<S> {
         observer.sampled(&process);
         if exit != Some(Exit::Exec) || process.beyond().is_some() {
             self.budget.note_ended(&process);
+        }
+        if exit != Some(Exit::Exec) {
+            process.image().sentence().into_iter().for_each(|sentence| self.findings.add_unseen(sentence));
         }
         let blind = self.findings.add(&process);
         self.findings.add_end(process.pid, exit);

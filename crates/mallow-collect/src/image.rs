@@ -1,10 +1,12 @@
 //! Whether a process still runs the program that registered.
 //!
 //! A program that takes its place registers in turn, if the recorder is in it. If it is not, nothing more comes from the process, and its memory is
-//! another program's. The recorder notes what a process is about to become; that it has become it is seen in its mappings, where the shared memory
-//! is missing.
+//! another program's. That it has become another one is seen in its mappings, where the shared memory is missing. They are read when the recorder has
+//! noted what the process is about to become. A system call of the program's own is not noted: then they are read when nothing but this process is waited
+//! for, and when so much memory came that it is looked at.
 
 use crate::mapping::{FileId, Noted};
+use mallow_base::printable;
 use mallow_launch::LIBRARY_NAME_START;
 use mallow_wire::shared::Header;
 use rustix::fs::{major, minor};
@@ -21,10 +23,22 @@ pub(crate) struct Image {
     started_ns: u64,
     /// The file of its shared memory.
     file: FileId,
-    /// Since when another one runs there, and whether that one may still register.
-    replaced: Option<(Instant, bool)>,
+    replaced: Option<Replaced>,
+    /// When it was looked at last without a note.
+    looked_at: Instant,
 }
 
+/// Another program in its place.
+#[derive(Debug)]
+struct Replaced {
+    since: Instant,
+    may_register: bool,
+    /// Its name, where nobody has noted what it is.
+    unnoted: Option<String>,
+}
+
+/// How often a process that is waited for is looked at.
+const WAITED_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a program may take to load the recorder, which is the first that its loader does, when nothing else is waited for.
 const LOADED_MAX: Duration = Duration::from_secs(1);
 /// And until it registers, which it does before its own code begins; a forked child does with its first event.
@@ -33,17 +47,45 @@ const REGISTERED_MAX: Duration = Duration::from_secs(3);
 impl Image {
     /// The program of a process that registers.
     pub(crate) fn new(pid: u32, header: &Header, file: FileId) -> Image {
-        Image { pid, own_pid: header.pid, started_ns: header.started_ns, file, replaced: None }
+        let looked_at = Instant::now();
+        Image { pid, own_pid: header.pid, started_ns: header.started_ns, file, replaced: None, looked_at }
     }
 
-    /// Looks whether it was replaced. `noted` is what the process has noted last that has neither failed nor registered.
-    pub(crate) fn look<'a>(&mut self, noted: impl FnOnce(u32) -> Option<&'a Noted>) {
-        if self.replaced.is_none()
-            && let Some(noted) = noted(self.own_pid).filter(|noted| noted.time_ns >= self.started_ns)
-            && self.is_gone(noted)
-        {
-            self.replaced = Some((Instant::now(), noted.may_register()));
+    /// Looks whether it was replaced. `noted` is what the process has noted last that has neither failed nor registered; `is_waited_for`, whether the
+    /// recording would be over without it.
+    pub(crate) fn look<'a>(&mut self, noted: impl FnOnce(u32) -> Option<&'a Noted>, is_waited_for: bool) {
+        if self.replaced.is_some() {
+            return;
         }
+        match noted(self.own_pid).filter(|noted| noted.time_ns >= self.started_ns) {
+            Some(noted) if self.is_gone(noted) => {
+                let may_register = noted.may_register();
+                self.replaced = Some(Replaced { since: Instant::now(), may_register, unnoted: None });
+            }
+            None if is_waited_for && self.looked_at.elapsed() > WAITED_INTERVAL => {
+                self.looked_at = Instant::now();
+                if maps_of(self.pid).is_ok_and(|maps| is_missing(&maps, self.file)) {
+                    self.replace();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// It was seen that another program runs there.
+    pub(crate) fn replace(&mut self) {
+        let unnoted = Some(name_of(self.pid));
+        self.replaced.get_or_insert(Replaced { since: Instant::now(), may_register: true, unnoted });
+    }
+
+    /// Returns what has to be reported of another program, if nobody has noted which it is.
+    pub(crate) fn sentence(&self) -> Option<String> {
+        let name = self.replaced.as_ref()?.unnoted.as_ref()?;
+        Some(format!(
+            "process {} was not recorded from then on: by a system call of its own it became another program ({})",
+            self.pid,
+            printable(name)
+        ))
     }
 
     /// Returns whether another program runs in the process.
@@ -53,7 +95,7 @@ impl Image {
 
     /// Returns whether another program runs there that will not register.
     pub(crate) fn is_unrecorded(&self) -> bool {
-        self.replaced.is_some_and(|(since, may_register)| !may_register || !is_awaited(self.pid, since))
+        self.replaced.as_ref().is_some_and(|it| !it.may_register || !is_awaited(self.pid, it.since))
     }
 
     fn is_gone(&self, noted: &Noted) -> bool {
@@ -61,8 +103,7 @@ impl Image {
             Ok(maps) => is_missing(&maps, self.file),
             // A program with other rights than ours. One that gave up its own is still the same.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                let name = std::fs::read(format!("/proc/{}/comm", self.pid)).unwrap_or_default();
-                is_name_of(name.trim_ascii_end(), noted.path.as_bytes())
+                is_name_of(name_of(self.pid).as_bytes(), noted.path.as_bytes())
             }
             Err(_) => false,
         }
@@ -73,6 +114,12 @@ impl Image {
 pub(crate) fn is_awaited(pid: u32, since: Instant) -> bool {
     let awaited = since.elapsed();
     awaited < LOADED_MAX || awaited < REGISTERED_MAX && maps_of(pid).is_ok_and(|maps| has_recorder(&maps))
+}
+
+/// What the kernel calls a process; empty when it has ended.
+pub(crate) fn name_of(pid: u32) -> String {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
+    String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
 }
 
 fn maps_of(pid: u32) -> io::Result<Vec<u8>> {
@@ -86,7 +133,7 @@ fn has_recorder(maps: &[u8]) -> bool {
 }
 
 /// Returns whether a process has mappings, and none of them is of a file. One that ends has none at all.
-fn is_missing(maps: &[u8], file: FileId) -> bool {
+pub(crate) fn is_missing(maps: &[u8], file: FileId) -> bool {
     let device = format!("{:02x}:{:02x}", major(file.device), minor(file.device));
     let inode = file.inode.to_string();
     let is_of_file = |line: &[u8]| {

@@ -3,7 +3,7 @@
 //! A shell that starts a program in the background and ends leaves one that may not have come to its first call. It is waited for as long as a program
 //! takes to begin, and named when it still has not registered then. Who is meant is told by the session's variable in its environment.
 
-use crate::image::is_awaited;
+use crate::image::{is_awaited, name_of};
 use crate::starts::Starts;
 use mallow_base::printable;
 use mallow_wire::handshake::SESSION_VARIABLE;
@@ -53,10 +53,9 @@ impl Latecomers {
         let mut unnoted: Vec<u32> = unnoted.copied().collect();
         unnoted.sort_unstable();
         let sentence = |pid: u32| {
-            let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
             format!(
                 "process {pid} ({}) was not recorded: it was still running when everything else had ended, and had not introduced itself",
-                printable(name.trim_end())
+                printable(&name_of(pid))
             )
         };
         unnoted.into_iter().map(sentence).collect()

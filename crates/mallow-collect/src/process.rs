@@ -261,8 +261,8 @@ impl TracedProcess {
     }
 
     /// Looks whether another program runs in it.
-    pub(crate) fn look_for_another(&mut self, starts: &Starts) {
-        self.image.look(|pid| starts.pending_of(pid));
+    pub(crate) fn look_for_another(&mut self, starts: &Starts, is_waited_for: bool) {
+        self.image.look(|pid| starts.pending_of(pid), is_waited_for);
     }
 
     /// The program that registered.

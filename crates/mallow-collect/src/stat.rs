@@ -142,15 +142,17 @@ struct Counted {
 }
 
 impl Counted {
-    fn sample(&mut self, starts: &Starts) {
-        self.image.look(|pid| starts.pending_of(pid));
+    fn sample(&mut self, starts: &Starts, is_waited_for: bool) {
+        self.image.look(|pid| starts.pending_of(pid), is_waited_for);
         if !self.image.is_replaced()
             && let Some(resident) = self.memory.resident()
         {
             // Sums are taken of all channels only where they matter.
             let recorded_bytes = || totals(&self.mapping).0.peak_bytes;
             // Where its blocks lie is known in the process alone.
-            self.memory.look(resident, &self.mapping, recorded_bytes, |all| all.end - all.start);
+            if !self.memory.look(resident, &self.mapping, recorded_bytes, |all| all.end - all.start) {
+                self.image.replace();
+            }
         }
     }
 
@@ -186,7 +188,7 @@ impl Counting {
             }
             if sampled.elapsed() >= sample_interval(self.open.len()) {
                 sampled = Instant::now();
-                self.open.iter_mut().for_each(|it| it.sample(&self.starts));
+                self.open.iter_mut().for_each(|it| it.sample(&self.starts, child_has_ended));
             }
             self.finalize_exited(&ended);
             if child_has_ended && self.open.iter().all(|it| it.image.is_unrecorded()) {
@@ -279,6 +281,9 @@ impl Counting {
         let sentences = unseen::warnings(&counted.mapping, counted.pid);
         let sentences = sentences.into_iter().chain(unseen::loss(events_lost, counted.pid));
         sentences.for_each(|sentence| self.findings.add_unseen(sentence));
+        if exit != Some(Exit::Exec) {
+            counted.image.sentence().into_iter().for_each(|sentence| self.findings.add_unseen(sentence));
+        }
         let (totals, peak_error_bytes) = totals(&counted.mapping);
         let libraries = self.session.unseen_libraries(counted.pid);
         let blind = match counted.heap_sentence(totals.peak_bytes) {

@@ -4,6 +4,7 @@
 //! what was recorded does not explain the short one, and again when half as much has come.
 
 use super::{Executables, HeapMetrics, HeapSource, Linked, OwnAllocator, UNEXPLAINED_MIN_BYTES, heap_source};
+use crate::image::is_missing;
 use crate::mapping::Mapping;
 use std::fs::File;
 use std::ops::Range;
@@ -96,23 +97,24 @@ impl MemoryWatch {
     }
 
     /// Looks more closely when what was recorded, `recorded_bytes` at most at once, does not explain what is resident. `met_bytes` tells how much between
-    /// two addresses lies where blocks were recorded at some time.
+    /// two addresses lies where blocks were recorded at some time. Returns false when it is another program's memory, which has taken this one's place.
+    #[must_use]
     pub(crate) fn look(
         &mut self,
         resident: Resident,
         mapping: &Mapping,
         recorded_bytes: impl FnOnce() -> u64,
         met_bytes: impl Fn(&Range<u64>) -> u64,
-    ) {
+    ) -> bool {
         if is_locked(mapping) {
-            return;
+            return true;
         }
         let start_bytes = mapping.header().anonymous_bytes_at_start.load(Ordering::Relaxed);
         let grown_bytes = resident.anonymous_bytes.saturating_sub(start_bytes);
         let is_new = grown_bytes / 3 * 2 >= self.looked_at_bytes && grown_bytes > self.resident_bytes;
         let is_much = is_new && grown_bytes >= UNEXPLAINED_MIN_BYTES;
         if !is_much {
-            return;
+            return true;
         }
         let metrics = self.metrics_of(grown_bytes, mapping, recorded_bytes());
         let may_be_foreign = HeapMetrics { foreign_bytes: grown_bytes, ..metrics }.are_foreign();
@@ -122,14 +124,18 @@ impl MemoryWatch {
             false => metrics.are_explained() && !may_be_foreign,
         };
         if is_explained {
-            return;
+            return true;
         }
         self.looked_at_bytes = grown_bytes;
-        let Ok(table) = std::fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return };
+        let Ok(table) = std::fs::read_to_string(format!("/proc/{}/smaps", self.pid)) else { return true };
+        if is_missing(table.as_bytes(), mapping.file()) {
+            return false;
+        }
         let mapped = of_mappings(&table, met_bytes);
         self.runtime = self.runtime.or(mapped.runtime);
         self.resident_bytes = self.resident_bytes.max(mapped.heap_bytes.min(grown_bytes));
         self.foreign_bytes = self.foreign_bytes.max(mapped.foreign_bytes.min(grown_bytes));
+        true
     }
 
     fn metrics_of(&self, resident_bytes: u64, mapping: &Mapping, recorded_bytes: u64) -> HeapMetrics {

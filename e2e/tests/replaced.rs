@@ -101,6 +101,25 @@ fn what_will_register_is_waited_for() {
     assert_eq!(late.unwrap()["totals"]["allocations"], 77, "{counted:#}");
 }
 
+/// Its parent ends before it comes to its first call.
+#[test]
+fn a_daemon_is_recorded_when_the_command_has_ended_at_once() {
+    let workshop = Workshop::new("replaced-daemon");
+    let text = "#include <stdlib.h>\n#include <unistd.h>\nint main(void) {\n    if (daemon(1, 0)) return 1;\n    usleep(500000);\n\
+        \x20   for (int i = 0; i < 77; i++) free(malloc(5));\n    return 0;\n}\n";
+    let program = build_text_with(workshop.path(), "daemon", text, &["-fno-builtin"]);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let recorded = session.record().well();
+    let report = session.report(&[]);
+    assert_eq!(
+        (&report["totals"]["allocations"], &report["complete"]),
+        (&77.into(), &true.into()),
+        "{recorded}"
+    );
+    let (counted, document) = session.stat();
+    assert_eq!(document["runs"][0]["processes"][1]["totals"]["allocations"], 77, "{counted}");
+}
+
 /// A system call of the program's own is not seen: the program that it starts is found by its mappings.
 #[test]
 fn a_program_that_is_replaced_unseen_is_noticed() {

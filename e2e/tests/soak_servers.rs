@@ -114,6 +114,28 @@ fn a_server_that_takes_its_time_is_not_waited_for() {
     }
 }
 
+/// It leaves its family and its group, and its parent ends: it is known by its recording.
+#[test]
+fn a_server_that_goes_into_the_background_is_observed_and_ended() {
+    let workshop = Workshop::new("soak-background");
+    let port = free_port();
+    let folder = workshop.path().to_string_lossy().into_owned();
+    let settings = format!(
+        "daemon on;\npid {folder}/pid;\nevents {{ }}\nhttp {{ access_log off; server {{ listen 127.0.0.1:{port}; return 200 ok; }} }}\n"
+    );
+    fs::write(workshop.file("nginx.conf"), settings).unwrap();
+    let server = ["/usr/sbin/nginx", "-p", &folder, "-c", "nginx.conf", "-e", "error.log"];
+    let finished = soak(port, &["--json", "--max-time", "2s"], &server);
+    let report = e2e::session::json(&finished.stdout);
+    let samples = report["samples"].as_array().unwrap();
+    assert!(!samples.is_empty(), "{finished}");
+    for sample in samples {
+        assert_eq!(sample["processes"], 2, "{sample:#}");
+        assert!(sample["descriptors"].as_u64() > Some(6), "{sample:#}");
+    }
+    assert_eq!(running(&folder), [""; 0], "{finished}");
+}
+
 /// The C library changes the user of all threads, and aborts a process if the results differ: mallow's thread does
 /// not have the capabilities that another thread has kept.
 #[test]

@@ -11,6 +11,7 @@ use mallow_wire::shared::*;
 use rustc_hash::FxHashMap;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A query, with the channel for its answer.
@@ -30,6 +31,24 @@ pub(crate) struct LiveQueries {
     taken: Vec<Query>,
     orders: Vec<Pending>,
     totals: ProcessTotals,
+    registered: Registered,
+}
+
+/// The processes that have registered and still run, for whoever has to know without waiting for a pass.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Registered(Arc<Mutex<Vec<u32>>>);
+
+impl Registered {
+    /// Their ids, as we see them.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set(&self, pids: impl Iterator<Item = u32>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.clear();
+        known.extend(pids);
+    }
 }
 
 /// What processes had done when they were seen last, so that it is known of those that have ended.
@@ -64,8 +83,13 @@ struct Pending {
 }
 
 impl LiveQueries {
-    pub(crate) fn new(receiver: Receiver<Query>, started: Sender<u32>) -> LiveQueries {
+    pub(crate) fn new(
+        receiver: Receiver<Query>,
+        started: Sender<u32>,
+        registered: Registered,
+    ) -> LiveQueries {
         LiveQueries {
+            registered,
             receiver,
             started: Some(started),
             taken: Vec::new(),
@@ -90,6 +114,7 @@ impl Observer for LiveQueries {
 
     /// Answers the accepted queries. A caller that has stopped waiting gets no answer.
     fn after_pass(&mut self, processes: &mut [TracedProcess]) {
+        self.registered.set(processes.iter().map(|process| process.pid));
         self.totals
             .pass(processes.iter().map(|process| (process.index, process.fold().totals().allocations)));
         for query in std::mem::take(&mut self.taken) {

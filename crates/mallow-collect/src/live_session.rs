@@ -8,7 +8,7 @@ use crate::collector::Collector;
 use crate::command_lines::CommandLines;
 use crate::error::CollectError;
 use crate::live_heap::{AllocatorAccount, LiveHeap, Order};
-use crate::live_queries::{LiveQueries, Query};
+use crate::live_queries::{LiveQueries, Query, Registered};
 use crate::live_stacks::LiveStacks;
 use crate::patching::Inside;
 use crate::process::Wanted;
@@ -38,6 +38,7 @@ pub struct Ending {
 pub struct LiveSession {
     pid: u32,
     queries: Sender<Query>,
+    registered: Registered,
     recording: JoinHandle<Result<Ending, CollectError>>,
 }
 
@@ -54,14 +55,14 @@ impl LiveSession {
     ) -> Result<LiveSession, CollectError> {
         let (queries, receiver) = channel();
         let (started, pid) = channel();
+        let registered = Registered::default();
+        let answering = LiveQueries::new(receiver, started, registered.clone());
         let recording = std::thread::Builder::new()
             .name("recording".into())
-            .spawn(move || {
-                run(&command, command_lines, &options, preload, LiveQueries::new(receiver, started))
-            })
+            .spawn(move || run(&command, command_lines, &options, preload, answering))
             .map_err(CollectError::system("start a thread"))?;
         match pid.recv() {
-            Ok(pid) => Ok(LiveSession { pid, queries, recording }),
+            Ok(pid) => Ok(LiveSession { pid, queries, registered, recording }),
             Err(_) => Err(join(recording).err().unwrap_or_else(|| ended("start the recording"))),
         }
     }
@@ -69,6 +70,11 @@ impl LiveSession {
     /// The command's process id.
     pub fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// Returns the processes that are recorded now, wherever they have gone: a daemon leaves its family.
+    pub fn pids(&self) -> Vec<u32> {
+        self.registered.pids()
     }
 
     /// Returns what is live now. `None` if the program has ended.

@@ -21,13 +21,19 @@ struct Stat {
     threads: u64,
 }
 
-/// Returns the live processes of the server: `root`, its descendants, those in its group, and those of `known` that
-/// have left both. Also returns the number of their threads.
-pub(crate) fn of_server(root: u32, group: Option<u32>, known: &FxHashSet<Process>) -> (Vec<Process>, u64) {
+/// Returns the live processes of the server: `root`, its descendants, those in its group, those that are `recorded`, and those of `known` that
+/// have left all of them. Also returns the number of their threads.
+pub(crate) fn of_server(
+    root: u32,
+    group: Option<u32>,
+    recorded: &[u32],
+    known: &FxHashSet<Process>,
+) -> (Vec<Process>, u64) {
     let all: FxHashMap<u32, Stat> = everybody().map(|stat| (stat.process.pid, stat)).collect();
     let is_ours = |stat: &Stat| {
         group == Some(stat.group)
             || known.contains(&stat.process)
+            || recorded.contains(&stat.process.pid)
             || ancestors(stat, &all).any(|pid| pid == root)
     };
     let ours = || all.values().filter(|stat| !stat.is_zombie && is_ours(stat));
@@ -270,7 +276,7 @@ mod tests {
     fn we_and_our_children_are_found() {
         let mut child = std::process::Command::new("sleep").arg("5").spawn().unwrap();
         let ours = process(std::process::id()).unwrap();
-        let (found, threads) = of_server(ours.pid, None, &FxHashSet::default());
+        let (found, threads) = of_server(ours.pid, None, &[], &FxHashSet::default());
         assert!(found.contains(&ours) && found.iter().any(|process| process.pid == child.id()));
         assert!(threads >= 2);
         child.kill().unwrap();

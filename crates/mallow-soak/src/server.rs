@@ -130,8 +130,9 @@ impl Running {
     /// Returns its live processes, and the number of their threads.
     pub(crate) fn processes(&self) -> (Vec<u32>, u64) {
         let group = (!matches!(self.life, Some(Life::Foreign))).then_some(self.pid);
+        let recorded = self.watched().map(LiveSession::pids).unwrap_or_default();
         let mut known = self.known.borrow_mut();
-        let (alive, threads) = processes::of_server(self.pid, group, &known);
+        let (alive, threads) = processes::of_server(self.pid, group, &recorded, &known);
         known.extend(alive.iter().copied());
         (alive.into_iter().map(|process| process.pid).collect(), threads)
     }

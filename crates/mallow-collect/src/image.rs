@@ -7,7 +7,7 @@
 
 use crate::mapping::{FileId, Noted};
 use mallow_base::printable;
-use mallow_launch::LIBRARY_NAME_START;
+use mallow_launch::started::{has_library, mappings_of, name_of};
 use mallow_wire::shared::Header;
 use rustix::fs::{major, minor};
 use std::io;
@@ -64,7 +64,7 @@ impl Image {
             }
             None if is_waited_for && self.looked_at.elapsed() > WAITED_INTERVAL => {
                 self.looked_at = Instant::now();
-                if maps_of(self.pid).is_ok_and(|maps| is_missing(&maps, self.file)) {
+                if mappings_of(self.pid).is_ok_and(|maps| is_missing(&maps, self.file)) {
                     self.replace();
                 }
             }
@@ -99,7 +99,7 @@ impl Image {
     }
 
     fn is_gone(&self, noted: &Noted) -> bool {
-        match maps_of(self.pid) {
+        match mappings_of(self.pid) {
             Ok(maps) => is_missing(&maps, self.file),
             // A program with other rights than ours. One that gave up its own is still the same.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
@@ -113,23 +113,7 @@ impl Image {
 /// Returns whether a process that was seen at a time may still register.
 pub(crate) fn is_awaited(pid: u32, since: Instant) -> bool {
     let awaited = since.elapsed();
-    awaited < LOADED_MAX || awaited < REGISTERED_MAX && maps_of(pid).is_ok_and(|maps| has_recorder(&maps))
-}
-
-/// What the kernel calls a process; empty when it has ended.
-pub(crate) fn name_of(pid: u32) -> String {
-    let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();
-    String::from_utf8_lossy(name.trim_ascii_end()).into_owned()
-}
-
-fn maps_of(pid: u32) -> io::Result<Vec<u8>> {
-    std::fs::read(format!("/proc/{pid}/maps"))
-}
-
-/// Returns whether the recorder's library is among mappings.
-fn has_recorder(maps: &[u8]) -> bool {
-    let name = [b"/", LIBRARY_NAME_START.as_bytes()].concat();
-    maps.windows(name.len()).any(|at| at == name)
+    awaited < LOADED_MAX || awaited < REGISTERED_MAX && mappings_of(pid).is_ok_and(|maps| has_library(&maps))
 }
 
 /// Returns whether a process has mappings, and none of them is of a file. One that ends has none at all.
@@ -168,18 +152,6 @@ mod tests {
         assert!(is_missing(MAPS, file(1, 103)));
         // A process that ends.
         assert!(!is_missing(b"", file(1, 1034)));
-    }
-
-    #[test]
-    fn the_recorder_is_known_by_its_name() {
-        assert!(!has_recorder(MAPS));
-        assert!(has_recorder(
-            &[
-                MAPS,
-                b"7f2b40100000-7f2b40120000 r-xp 00000000 08:01 9 /tmp/mallow-0/libmallow_preload-1.so\n"
-            ]
-            .concat()
-        ));
     }
 
     #[test]

@@ -6,7 +6,7 @@
 //!
 //! This crate must never know what its caller does with the processes, such as recording, counting and benchmarking.
 //!
-//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `inherited`, `first_process`, `running`, `interrupts`.
+//! In reading order: `launch`, `executable`, `preload`, `content`, `static_start`, `spawn_options`, `open_files`, `inherited`, `first_process`, `running`, `interrupts`, `started`.
 
 mod content;
 mod error;
@@ -19,6 +19,7 @@ pub mod open_files;
 mod preload;
 mod running;
 mod spawn_options;
+pub mod started;
 mod static_start;
 
 pub use content::{Content, Packed};

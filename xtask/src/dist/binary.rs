@@ -47,7 +47,11 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
     have_target()?;
     let (home, compiler) = (cargo_home()?, sysroot(release)?);
     let folder = |path: &Path| path.display().to_string();
-    let places = [(folder(&release.root), "mallow"), (folder(&home), "cargo"), (folder(&compiler), "rustc")];
+    // The last that fits is taken. A registry's folder has the address of its index in its name: 50 bytes in each of 500 paths.
+    let mut places =
+        vec![(folder(&release.root), "mallow"), (folder(&home), "cargo"), (folder(&compiler), "rustc")];
+    places.push((folder(&compiler.join("lib/rustlib/src/rust")), "rustc"));
+    places.extend(registries(&home).iter().map(|registry| (folder(registry), "cargo")));
     let remap = |option: &str| -> Vec<String> {
         places.iter().map(|(from, to)| format!("{option}={from}=/{to}")).collect()
     };
@@ -75,6 +79,14 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
         }
     }
     Ok(binary)
+}
+
+/// Where sources of registries lie.
+fn registries(home: &Path) -> Vec<PathBuf> {
+    let folders = std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();
+    folders.sort();
+    folders
 }
 
 /// What is wrong with it.

@@ -82,6 +82,22 @@ fn children_that_the_library_cannot_enter_are_named_each_with_its_reason() {
     assert_eq!(sentences.len(), 4, "{sentences:#?}");
 }
 
+/// Only root gives a file capabilities, and root itself needs none: the loader ignores the library for another user.
+#[test]
+fn a_program_with_capabilities_is_named_as_one() {
+    let workshop = Workshop::new("capabilities");
+    let plain = child(&workshop, "plain", &[]);
+    std::fs::set_permissions(workshop.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    // Of revision 2, effective: CAP_NET_RAW.
+    let capabilities = [0x0200_0001_u32, 1 << 13, 0, 0, 0].map(u32::to_le_bytes).concat();
+    let flags = rustix::fs::XattrFlags::empty();
+    rustix::fs::setxattr(plain.as_str(), "security.capability", &capabilities, flags).unwrap();
+    let script = format!("setpriv --reuid=65534 --regid=65534 --clear-groups {plain}; exit 0");
+    let sentences = told(&shell(&workshop, &script));
+    named(&sentences, &plain, "it is setuid, setgid or has file capabilities");
+    assert_eq!(sentences.len(), 1, "{sentences:#?}");
+}
+
 /// A program that the library must not be loaded into has what the user preloads, however long the list.
 #[test]
 fn what_else_is_preloaded_reaches_a_program_without_the_library() {

@@ -36,7 +36,7 @@ impl Pipe {
     }
 }
 
-/// The shell script runs in its own process, and what it starts keeps no stream of ours open.
+/// A shell's script. What it leaves running must keep no stream of ours open.
 fn shell(workshop: &Workshop, script: &str) -> Session {
     Session::new(workshop.path(), &["/bin/sh", "-c", script])
 }

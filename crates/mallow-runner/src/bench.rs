@@ -6,6 +6,7 @@ use crate::turns::Turns;
 use crate::{Input, Output, Plan, RunnerError, Runs, Shell, machine, processes, shell_cost};
 use mallow_bench::{BenchCommand, Order, Run, Session, ShellCost, Stop, compare};
 use mallow_counters::{Refusal, usable};
+use mallow_launch::started::name_of;
 use mallow_launch::{Interrupts, open_files};
 use mallow_stats::{Evaluations, is_precise};
 use regex::Regex;
@@ -388,7 +389,7 @@ impl<'a> Bench<'a> {
             Some(*pid) != self.spawner.pid() && self.left.iter().all(|known| known.pid != *pid)
         });
         self.ask_again();
-        let noted = left.into_iter().map(|pid| Left { pid, command, iteration, name: processes::name(pid) });
+        let noted = left.into_iter().map(|pid| Left { pid, command, iteration, name: name_of(pid) });
         self.left.extend(noted);
     }
 
@@ -397,7 +398,7 @@ impl<'a> Bench<'a> {
     fn ask_again(&mut self) {
         const ASKED: usize = 8;
         for left in self.left.iter_mut().rev().take(ASKED) {
-            let now = processes::name(left.pid);
+            let now = name_of(left.pid);
             if !now.is_empty() {
                 left.name = now;
             }
@@ -409,7 +410,7 @@ impl<'a> Bench<'a> {
         for Left { pid, command, iteration, name } in self.left.drain(..) {
             let run = iteration.checked_sub(self.plan.warmup as usize);
             let Some(run) = run.and_then(|at| session.commands[command].runs.get_mut(at)) else { continue };
-            let later = processes::name(pid);
+            let later = name_of(pid);
             run.left.push(if later.is_empty() { name } else { later });
         }
     }

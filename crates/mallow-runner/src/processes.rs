@@ -61,12 +61,6 @@ pub(crate) fn left() -> Vec<u32> {
     left
 }
 
-/// The name of a process.
-pub(crate) fn name(pid: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-    name.trim_end().to_owned()
-}
-
 /// Sends a signal to processes.
 pub(crate) fn signal(pids: &[u32], signal: Signal) {
     for pid in pids.iter().filter_map(|pid| Pid::from_raw(*pid as i32)) {

@@ -8,6 +8,7 @@ use mallow_collect::{AllocatorAccount, LiveHeap, Order};
 use mallow_evidence::{
     AllocatorMetrics, HeapMetrics, LoadMetrics, Memory, Phase, ProcessHeap, RuntimeMetrics, Sample, Unread,
 };
+use mallow_launch::started::name_of;
 use mallow_load::status_of;
 use rustix::process::{Pid, Signal, kill_process};
 use std::time::{Duration, Instant};
@@ -190,7 +191,7 @@ fn memory_of(pids: &[u32]) -> Read {
         if let Err(cause) = added
             && processes::process(pid).is_some()
         {
-            let program = processes::program(pid);
+            let program = name_of(pid);
             read.unread.get_or_insert(Unread { pid, program, cause: cause.to_string() });
         }
     }

@@ -81,11 +81,6 @@ pub(crate) fn descriptors(pid: u32) -> u64 {
     fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| entries.count() as u64)
 }
 
-/// Returns the name of a process's program.
-pub(crate) fn program(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
-}
-
 /// Returns whether a process is a language runtime that collects garbage, by its executable's name.
 pub(crate) fn is_managed(pid: u32) -> bool {
     const RUNTIMES: [&str; 9] =

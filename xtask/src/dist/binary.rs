@@ -71,9 +71,14 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
     run::shown(&mut cargo)?;
     let target = Workspace { folder: PathBuf::new() }.target_folder(&release.root)?;
     let binary = target.join(TARGET).join("dist/mallow");
+    let names = registries(&home)
+        .into_iter()
+        .filter_map(|registry| registry.file_name().map(|name| name.display().to_string()));
+    let unnamed: Vec<String> =
+        [folder(&release.root), folder(&home), folder(&compiler)].into_iter().chain(names).collect();
     // `cargo mallow` lies beside it.
     for program in [&binary, &binary.with_file_name("cargo-mallow")] {
-        let faults = faults(program, &[folder(&release.root), folder(&home), folder(&compiler)])?;
+        let faults = faults(program, &unnamed)?;
         if !faults.is_empty() {
             return Err(format!("{} is not fit to be handed out: {}", program.display(), faults.join(" ")));
         }
@@ -81,7 +86,7 @@ pub(super) fn build(release: &Release) -> Result<PathBuf, String> {
     Ok(binary)
 }
 
-/// Where sources of registries lie.
+/// Where sources of registries lie, each in a folder of its own.
 fn registries(home: &Path) -> Vec<PathBuf> {
     let folders = std::fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
     let mut folders: Vec<PathBuf> = folders.map(|entry| entry.path()).collect();

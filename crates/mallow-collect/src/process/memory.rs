@@ -50,12 +50,13 @@ impl TracedProcess {
             return;
         }
         if let Some(resident) = self.memory.resident() {
-            self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
             let recorded_bytes = || self.pairing.fold().totals().peak_bytes;
             let met_bytes = |range: &_| self.pairing.met_bytes_in(range);
             if !self.memory.look(resident, &self.mapping, recorded_bytes, met_bytes) {
                 self.image.replace();
+                return;
             }
+            self.samples.push(Sample { time_us: clock.now_us(), rss_bytes: resident.bytes });
         }
     }
 

@@ -74,6 +74,7 @@ mod own_allocators;
 mod own_limits;
 mod parts;
 mod pictures;
+mod preloads;
 mod pytest_plugin;
 mod readme;
 mod replaced;

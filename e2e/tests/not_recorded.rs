@@ -98,6 +98,37 @@ fn a_program_with_capabilities_is_named_as_one() {
     assert_eq!(sentences.len(), 1, "{sentences:#?}");
 }
 
+/// `system` and `popen` start a shell inside of libc, with an environment that the program has changed.
+#[test]
+fn shells_that_libc_starts_without_the_library_are_named() {
+    let workshop = Workshop::new("shells");
+    let text = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int count, char **words) {
+    if (count < 3) return 8;
+    if (!strcmp(words[1], "cleared")) clearenv();
+    if (!strcmp(words[1], "replaced")) setenv("LD_PRELOAD", "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2", 1);
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(words[2], "popen")) { if (system("exit 3") >> 8 != 3) return 9; }
+        else { FILE *shell = popen("exit 3", "r"); if (!shell || pclose(shell) >> 8 != 3) return 9; }
+    }
+    return 3;
+}
+"#;
+    let program = build_text(workshop.path(), "shells", text);
+    for (environment, is_named) in [("cleared", true), ("replaced", true), ("kept", false)] {
+        for way in ["system", "popen"] {
+            let session = Session::new(workshop.path(), &[&program.to_string_lossy(), environment, way]);
+            let said = told(&session);
+            let sentence = "3 processes (/bin/sh) were not recorded: it was started with an environment that does not hold LD_PRELOAD and \
+                            MALLOW_SESSION as mallow set them";
+            assert_eq!(said, vec![sentence; usize::from(is_named)], "{environment}, {way}");
+        }
+    }
+}
+
 /// A program that the library must not be loaded into has what the user preloads, however long the list.
 #[test]
 fn what_else_is_preloaded_reaches_a_program_without_the_library() {

@@ -99,7 +99,9 @@ impl Starts {
         }
         let named = std::mem::take(&mut self.named);
         let sentence = |(path, reason, pid, count): (String, String, u32, u64)| match count {
+            1 if pid == 0 => format!("a process ({path}) was not recorded: {reason}"),
             1 => format!("process {pid} ({path}) was not recorded: {reason}"),
+            _ if pid == 0 => format!("{count} processes ({path}) were not recorded: {reason}"),
             _ => format!("{count} processes ({path}, the first was {pid}) were not recorded: {reason}"),
         };
         let mut sentences: Vec<String> = named.into_iter().map(sentence).collect();

@@ -1,7 +1,7 @@
 //! Checks whether `LD_PRELOAD` can work for a program, and refuses it in a sentence otherwise.
 
 use crate::LaunchError;
-use mallow_wire::executable::{Obstacle, core_in, obstacle};
+use mallow_wire::executable::{Obstacle, core_in, is_sanitizer, obstacle};
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,8 +12,21 @@ use std::path::{Path, PathBuf};
 /// Finds the program that `command` names and checks that it can be recorded. Gives the static executable that it is, or whose script it is.
 pub(crate) fn check(command: &OsStr) -> Result<Option<PathBuf>, LaunchError> {
     let path = find_program(command)?;
-    check_program(&path, 0)
+    let static_program = check_program(&path, 0)?;
+    let preloads = std::env::var_os("LD_PRELOAD").unwrap_or_default();
+    match preloads_sanitizer(&preloads) && static_program.is_none() {
+        true => Err(LaunchError::CannotPreload { path, reason: SANITIZER_PRELOADED }),
+        false => Ok(static_program),
+    }
 }
+
+/// Returns whether a list of preloaded libraries has the runtime of a sanitizer in it, which ends a program unless it is the first.
+fn preloads_sanitizer(list: &OsStr) -> bool {
+    list.as_bytes().split(|byte| matches!(byte, b':' | b' ')).any(is_sanitizer)
+}
+
+const SANITIZER_PRELOADED: &str = "LD_PRELOAD has the runtime of a sanitizer in it, which replaces the allocator and must be loaded first; record without \
+    it";
 
 /// Finds the program that `command` names, whether it can be recorded or not.
 ///
@@ -161,6 +174,20 @@ mod tests {
         }
         for flag in ["-O1", "-fsanitize=undefined"] {
             assert!(built(flag).is_ok(), "{flag}");
+        }
+    }
+
+    #[test]
+    fn the_runtime_of_a_sanitizer_is_found_among_preloaded_libraries() {
+        for (list, found) in [
+            ("", false),
+            ("/usr/lib/libjemalloc.so.2", false),
+            ("libasan.so.8", true),
+            ("/lib/libfoo.so:/usr/lib/libtsan.so.2", true),
+            ("/lib/libfoo.so /usr/lib/clang/libclang_rt.asan-x86_64.so", true),
+            ("/usr/lib/libasan.so/libfoo.so", false),
+        ] {
+            assert_eq!(preloads_sanitizer(OsStr::new(list)), found, "{list}");
         }
     }
 

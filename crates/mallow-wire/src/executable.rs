@@ -28,6 +28,12 @@ const RUNTIMES: [&[u8]; 6] = [
     b"libclang_rt.hwasan",
 ];
 
+/// Returns whether a library's path, or its name, is that of the runtime of a sanitizer, which must be loaded first.
+pub fn is_sanitizer(path: &[u8]) -> bool {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or(path);
+    RUNTIMES.iter().any(|runtime| name.starts_with(runtime))
+}
+
 /// The name of the note in a program that has the recorder linked in, as in the file; `mallow-alloc` adds it. It is
 /// followed by the version of the shared memory's layout.
 pub const CORE_NOTE_NAME: [u8; 8] = *b"mallow\0\0";
@@ -183,7 +189,7 @@ fn needs_sanitizer(file: File<'_>, headers: &Headers) -> Option<bool> {
 fn is_runtime(file: File<'_>, offset: u64) -> bool {
     let mut name = [0; 24];
     let read = file(offset, &mut name);
-    name.get(..read).is_some_and(|name| RUNTIMES.iter().any(|runtime| name.starts_with(runtime)))
+    name.get(..read).is_some_and(is_sanitizer)
 }
 
 /// Visits the dynamic section until `visit` returns true; returns whether it did.

@@ -30,9 +30,18 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 /// "mallowsm", little endian.
 pub const SHARED_MAGIC: u64 = u64::from_le_bytes(*b"mallowsm");
 
+/// [`Header::malloc_in_front`]: nobody's.
+pub const MALLOC_OURS: u32 = 0;
+/// That of the executable.
+pub const MALLOC_OF_EXECUTABLE: u32 = 1;
+/// That of a library that is preloaded in front of ours.
+pub const MALLOC_OF_LIBRARY: u32 = 2;
+/// That of valgrind, whose tools lead calls of every `malloc` to their own.
+pub const MALLOC_OF_VALGRIND: u32 = 3;
+
 /// Bumped with every change of this module, of its parts, or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 24;
+pub const SHARED_VERSION: u32 = 25;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -125,8 +134,8 @@ pub struct Header {
     pub threads_locked_in: AtomicU32,
     /// Processes that were forked from this one behind a filter of system calls, and that nobody could be told of.
     pub children_filtered: AtomicU32,
-    /// 1 when the executable, or a library in front of ours, defines `malloc`: its calls do not come to us.
-    pub malloc_is_elsewhere: u32,
+    /// Whose `malloc` is called in front of ours: one of the `MALLOC_` numbers.
+    pub malloc_in_front: u32,
     /// How often the recorder found that something is not as it always is. It stopped recording there.
     pub invariants_broken: AtomicU32,
     /// Processes that were forked from this one, and in which recording could not begin.

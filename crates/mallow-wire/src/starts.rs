@@ -14,7 +14,7 @@ pub const START_NOTES: usize = 256;
 pub struct StartNote {
     /// [`START_FREE`], [`START_WRITING`] or [`START_NOTED`]. Writers take, the collector gives back.
     pub state: AtomicU32,
-    /// The process, as it sees itself.
+    /// The process, as it sees itself; 0 for a shell that libc starts, whose number nobody is told.
     pub pid: AtomicU32,
     /// When, in nanoseconds of the monotonic clock: what registers earlier is not yet the program.
     pub time_ns: AtomicU64,

@@ -18,7 +18,7 @@ use mallow_recorder::bounds::at;
 use mallow_recorder::named::is_called;
 use mallow_recorder::real::Real;
 use mallow_recorder::thread::{Entry, Recording, enter};
-use mallow_recorder::{Caller, bootstrap, filters, runtimes, sys};
+use mallow_recorder::{Caller, bootstrap, runtimes, sys};
 use mallow_wire::event::{Kind, Mark, word0, word1};
 use mallow_wire::patches::NAME_BYTES;
 use mallow_wire::shared::{COUNTED_VALUES, FEATURE_DESCRIPTORS};
@@ -160,8 +160,9 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
             } else {
                 real
             };
-            if starts_shell(index) && filters::stop_ours() {
-                starts::note_shell();
+            if starts_shell(index) {
+                // Every call asks where it goes.
+                starts::before_shell();
             } else {
                 at(&TARGETS, index).store(target, Ordering::Release);
             }
@@ -172,13 +173,6 @@ unsafe extern "C" fn resolve(index: usize) -> usize {
 
 fn starts_shell(index: usize) -> bool {
     at(&NAMES, index).to_bytes() == b"popen"
-}
-
-/// Behind a filter that stops our calls each shell is noted: every call asks where it goes.
-pub(crate) fn note_shells() {
-    for index in (0..COUNT).filter(|index| starts_shell(*index)) {
-        at(&TARGETS, index).store(0, Ordering::Release);
-    }
 }
 
 /// Returns whether calls of a function may be marks: of a program that can call no C, in a session of whichever kind.

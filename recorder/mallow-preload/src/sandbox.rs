@@ -7,7 +7,7 @@
 //! so is who wants namespaces that only a process of one thread may have. Programs come here through functions of the C library, or through `syscall` where that has
 //! none.
 
-use crate::{descriptors, helper_thread, locking, starts};
+use crate::{helper_thread, locking, starts};
 use mallow_recorder::export_before;
 use mallow_recorder::real::Real;
 use mallow_recorder::sandbox::{Restriction, is_exit, of_prctl, of_setns, of_syscall, of_unshare};
@@ -95,7 +95,6 @@ unsafe fn prepare(restriction: Restriction, caller: Caller) {
             _ if process::is_borrowed() => {}
             Restriction::Filtered(program) => {
                 thread::before_filter(caller, program as usize);
-                descriptors::note_shells();
             }
             Restriction::Closed => thread::before_closing(caller),
             Restriction::Dispatched => thread::before_dispatch(caller),

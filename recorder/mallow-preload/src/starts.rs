@@ -2,7 +2,8 @@
 //! load the library will not speak for itself.
 //!
 //! A program that the library would break or make complain is started without it: one for another machine, one with the runtime
-//! of a sanitizer, and any where the library's file is not to be found. What is called is always the next function of the same
+//! of a sanitizer, and any where the library's file is not to be found. One for which other libraries are preloaded in front of ours, or in its
+//! place, is started with ours as the first. What is called is always the next function of the same
 //! kind, and its answer and `errno` are the caller's.
 
 use crate::own_limits;
@@ -10,7 +11,7 @@ use core::ffi::{c_char, c_int, c_void};
 use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
-use mallow_recorder::starts::{self, Search, Start};
+use mallow_recorder::starts::{self, Preloads, STRINGS_MAX, Search, Start, TEXT_BYTES};
 use mallow_recorder::{export_before, filters};
 
 static EXECVE: Real = Real::named(c"execve");
@@ -30,12 +31,6 @@ pub(crate) fn find_real() {
         let _ = real.address();
     }
 }
-
-/// Strings of an environment that can be given without the library. With more of them it is given as it is.
-const STRINGS_MAX: usize = 1024;
-
-/// Bytes of the variable that names what else is preloaded. Longer ones are left out.
-const TEXT_BYTES: usize = 4096;
 
 type Exec = unsafe extern "C" fn(*const c_char, Strings, Strings) -> c_int;
 type ExecHere = unsafe extern "C" fn(*const c_char, Strings) -> c_int;
@@ -201,20 +196,20 @@ pub unsafe extern "C" fn posix_spawnp(
 export_before!(system => before_system);
 
 extern "C" fn before_system(command: *const c_char) -> usize {
-    if !command.is_null() && filters::stop_ours() {
-        note_shell();
+    if !command.is_null() {
+        before_shell();
     }
     SYSTEM.address()
 }
 
-/// Libc starts its shell itself, with the environment of this process. A filter stops our calls there, and in all that follows.
-pub(crate) fn note_shell() {
-    starts::take_library_out();
-    // SAFETY: a string, and no environment.
-    let shell = unsafe { Start::of(c"/bin/sh".as_ptr(), Search::Path, core::ptr::null()) };
-    if let Some(mut shell) = shell {
-        let pid = shell.own_pid();
-        shell.note(pid);
+/// Libc starts its shell itself, with the environment of this process.
+pub(crate) fn before_shell() {
+    if filters::stop_ours() {
+        // Our calls are stopped there, too, and in all that follows.
+        starts::take_library_out();
+    }
+    if let Some(mut shell) = Start::of_shell() {
+        let _ = shell.note(0);
     }
 }
 
@@ -270,7 +265,7 @@ unsafe fn here(
     if address == 0 {
         return -1;
     }
-    let environment = session::environ().unwrap_or(core::ptr::null());
+    let environment = session::environ_of_libc();
     // SAFETY: the functions have these types by POSIX; the arguments are the caller's.
     let go = || unsafe { transmute::<usize, ExecHere>(address)(name, words) };
     let go_with = |environment| match other {
@@ -296,10 +291,10 @@ unsafe fn in_place(
     };
     let pid = start.own_pid();
     let note = start.note(pid);
-    let answer = own_limits::in_place(|| match start.loses_library() {
+    let answer = own_limits::in_place(|| match start.preloads {
+        Preloads::AsTheyAre => as_it_is(),
         // SAFETY: by contract.
-        true => unsafe { without_library(environment, with) },
-        false => as_it_is(),
+        preloads => unsafe { with_preloads(preloads, environment, with) },
     });
     start.failed(pid, note);
     answer
@@ -319,10 +314,10 @@ unsafe fn beside(
     let Some(mut program) = (unsafe { Start::of(name, search, environment) }) else {
         return start(pid, environment);
     };
-    let answer = match program.loses_library() {
+    let answer = match program.preloads {
+        Preloads::AsTheyAre => start(place, environment),
         // SAFETY: by contract.
-        true => unsafe { without_library(environment, |environment| start(place, environment)) },
-        false => start(place, environment),
+        preloads => unsafe { with_preloads(preloads, environment, |environment| start(place, environment)) },
     };
     if answer == 0 {
         // SAFETY: the function has written the process's number there.
@@ -331,15 +326,19 @@ unsafe fn beside(
     answer
 }
 
-/// Calls `with` with an environment that lacks the library. Apart, because of the room that it takes on the stack.
+/// Calls `with` with an environment that has other preloaded libraries. Apart, because of the room that it takes on the stack.
 #[inline(never)]
-unsafe fn without_library(environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
+unsafe fn with_preloads(
+    preloads: Preloads,
+    environment: Strings,
+    with: impl FnOnce(Strings) -> c_int,
+) -> c_int {
     let mut room = MaybeUninit::<[*const c_char; STRINGS_MAX]>::uninit();
     let mut text = MaybeUninit::<[u8; TEXT_BYTES]>::uninit();
     // SAFETY: pointers and bytes may hold anything until they are written, and only those that were are read.
     let (room, text) = unsafe { (&mut *room.as_mut_ptr(), &mut *text.as_mut_ptr()) };
     // SAFETY: by contract.
-    match unsafe { starts::without_library(environment, room, text) } {
+    match unsafe { starts::with_preloads(preloads, environment, room, text) } {
         true => with(room.as_ptr()),
         false => with(environment),
     }

@@ -28,18 +28,35 @@ use crate::sys::{self, SocketName, Timeout};
 #[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::c_ulong;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 use mallow_wire::executable::{CORE_NOTE_NAME, CORE_NOTE_NAME_BYTES, CORE_NOTE_TYPE};
 use mallow_wire::handshake::{COMMAND_BYTES_MAX, HANDSHAKE_MAGIC, Handshake, SESSION_VARIABLE};
 use mallow_wire::shared::*;
 
-static MALLOC_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
+static MALLOC_IN_FRONT: AtomicU32 = AtomicU32::new(MALLOC_OURS);
 
 /// Finds out whether calls of `malloc` reach us at all. `own` is an address in our library, and not that of an
 /// exported function: that symbol would resolve to the program's. Takes the loader's lock; which objects precede ours
 /// is settled when we are loaded.
 pub fn note_malloc(own: usize) {
-    MALLOC_IS_ELSEWHERE.store(elf::defined_before(c"malloc", own), Ordering::Relaxed);
+    /// What valgrind's memcheck, massif, dhat, helgrind and drd put in the place of libc's: in their names stands whose they replace.
+    const OF_VALGRIND: &[u8] = b"_vgr10010ZU_libcZdsoZa_malloc";
+    let (mut in_front, mut is_executable) = (MALLOC_OURS, true);
+    elf::each_object(|object| {
+        if object.contains(own) {
+            return true;
+        }
+        in_front = match in_front {
+            _ if object.defines(OF_VALGRIND) => MALLOC_OF_VALGRIND,
+            MALLOC_OURS if !object.defines(b"malloc") => MALLOC_OURS,
+            MALLOC_OURS if is_executable => MALLOC_OF_EXECUTABLE,
+            MALLOC_OURS => MALLOC_OF_LIBRARY,
+            known => known,
+        };
+        is_executable = false;
+        in_front == MALLOC_OF_VALGRIND
+    });
+    MALLOC_IN_FRONT.store(in_front, Ordering::Relaxed);
 }
 
 /// Starts recording, if a session requests it, before the program's own code runs.
@@ -282,7 +299,7 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.version = SHARED_VERSION;
     header.mode = session.mode;
     header.features = session.features;
-    header.malloc_is_elsewhere = u32::from(MALLOC_IS_ELSEWHERE.load(Ordering::Relaxed));
+    header.malloc_in_front = MALLOC_IN_FRONT.load(Ordering::Relaxed);
     header.pid = sys::getpid();
     header.parent_pid = sys::getppid();
     header.channel_count = channel_count as u32;

@@ -132,6 +132,13 @@ pub fn environ() -> Option<*const *const c_char> {
     (!environ.is_null()).then_some(environ.cast_const())
 }
 
+/// The environment that libc gives to programs that it starts; null after `clearenv`.
+pub fn environ_of_libc() -> Strings {
+    // SAFETY: as in `environ`.
+    let environ = unsafe { environ_variable().as_ref() };
+    environ.map_or_else(|| AT_START.load(Ordering::Relaxed), |list| *list).cast_const()
+}
+
 /// Returns libc's variable; null if no object defines it.
 fn environ_variable() -> *mut *mut *const c_char {
     let variable: *mut *mut *const c_char;

@@ -4,6 +4,7 @@
 //! `vfork` child, on its parent's memory and stack: what is mapped is unmapped before the program takes over, nothing else is kept,
 //! and `errno` is not touched.
 
+use crate::elf;
 use crate::filters;
 use crate::own_limits;
 use crate::process;
@@ -12,8 +13,8 @@ use crate::session::Strings;
 use crate::sys;
 use crate::thread_status::ThreadStatus;
 use core::ffi::{CStr, c_char};
-use core::sync::atomic::{AtomicU64, Ordering};
-use mallow_wire::executable::{Obstacle, core_in, obstacle};
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use mallow_wire::executable::{Obstacle, core_in, is_sanitizer, obstacle};
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::shared::*;
 use mallow_wire::starts::*;
@@ -21,6 +22,36 @@ use mallow_wire::starts::*;
 /// The first bytes of the library's file name.
 const LIBRARY: &[u8] = b"libmallow_preload";
 const PRELOADS: &[u8] = b"LD_PRELOAD=";
+
+/// Strings of an environment that can be given in another form. With more of them it is given as it is.
+pub const STRINGS_MAX: usize = 1024;
+/// Bytes of the variable that names what is preloaded.
+pub const TEXT_BYTES: usize = 4096;
+
+/// The path of our library, as the loader has it.
+static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds the path of our library, in which `own` is an address. Takes the loader's lock.
+pub fn note_library(own: usize) {
+    elf::each_object(|object| {
+        let is_ours = object.contains(own);
+        if is_ours {
+            OWN_PATH.store(object.name().cast_mut(), Ordering::Relaxed);
+        }
+        is_ours
+    });
+}
+
+/// What a program's environment says of preloaded libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Preloads {
+    /// What the caller's does.
+    AsTheyAre,
+    /// The same without our library.
+    WithoutOurs,
+    /// The same with our library as the first. A start script that preloads an allocator puts it in front, or sets it in our place.
+    OursFirst,
+}
 
 /// Where a program is searched for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +71,8 @@ const AT_FDCWD: i32 = -100;
 #[derive(Debug)]
 pub struct Start<'a> {
     found: u32,
+    /// What becomes of the libraries that are preloaded.
+    pub preloads: Preloads,
     time_ns: u64,
     network: u64,
     /// Until it is noted.
@@ -87,12 +120,26 @@ impl Start<'_> {
         };
         let file = CStr::from_bytes_until_nul(path.bytes()).unwrap_or(c"");
         // SAFETY: by contract.
-        let found = unsafe { found(file, environment) };
+        let (found, preloads) = unsafe { found(file, environment) };
         if let Search::File(_) = search {
             path_bytes = name_of_open(&mut path).unwrap_or(path_bytes);
         }
         let path = Some(Path::Found(path));
-        Some(Start { found, time_ns: sys::monotonic_ns(), network: network(), path, path_bytes })
+        Some(Start { found, preloads, time_ns: sys::monotonic_ns(), network: network(), path, path_bytes })
+    }
+
+    /// The shell that libc starts itself, with the environment of this process, unless it will be recorded.
+    pub fn of_shell() -> Option<Start<'static>> {
+        const SHELL: &CStr = c"/bin/sh";
+        if filters::stop_ours() {
+            return Some(Start::unseen(SHELL));
+        }
+        // SAFETY: a string that stays, and the environment.
+        let mut shell = unsafe { Start::of(SHELL.as_ptr(), Search::Path, session::environ_of_libc())? };
+        if shell.preloads == Preloads::OursFirst {
+            shell.found = FOUND_CLEARED;
+        }
+        (shell.found != FOUND_NOTHING).then_some(shell)
     }
 
     /// A program of which nothing can be found out, as no call of ours may be made. It has a time of its own, and not that of a clock: notes are told apart by
@@ -102,12 +149,8 @@ impl Start<'_> {
         let name = if name.is_empty() { c"an open file" } else { name };
         let time_ns = UNSEEN.fetch_add(1, Ordering::Relaxed);
         let path_bytes = name.to_bytes().len();
-        Start { found: FOUND_FILTERED, time_ns, network: 0, path: Some(Path::AsGiven(name)), path_bytes }
-    }
-
-    /// Returns whether the program's environment has to lose the library: it would fail or complain because of it.
-    pub fn loses_library(&self) -> bool {
-        matches!(self.found, FOUND_OTHER_MACHINE | FOUND_SANITIZER | FOUND_ELSEWHERE | FOUND_FILTERED)
+        let (found, preloads, path) = (FOUND_FILTERED, Preloads::WithoutOurs, Some(Path::AsGiven(name)));
+        Start { found, preloads, time_ns, network: 0, path, path_bytes }
     }
 
     /// The process that it takes the place of, as far as that can be asked.
@@ -119,7 +162,7 @@ impl Start<'_> {
         }
     }
 
-    /// Writes a note for the collector: the program replaces the image of process `pid`.
+    /// Writes a note for the collector: the program replaces the image of process `pid`, or of one whose number nobody is told, for 0.
     pub fn note(&mut self, pid: u32) -> Option<&'static StartNote> {
         // The memory is released at the end of this call: a program that a `vfork` child executes leaves it to the
         // parent.
@@ -243,25 +286,35 @@ fn join(parts: &[&[u8]], path: &mut sys::Scratch) -> usize {
     at - 1
 }
 
-/// Returns why the program cannot be recorded.
-unsafe fn found(path: &CStr, environment: Strings) -> u32 {
-    if let Some(reason) = in_file(path) {
-        return reason;
+/// Returns why the program cannot be recorded, and what it is to preload.
+unsafe fn found(path: &CStr, environment: Strings) -> (u32, Preloads) {
+    match in_file(path) {
+        // It would fail or complain because of the library.
+        Some(reason @ (FOUND_OTHER_MACHINE | FOUND_SANITIZER)) => return (reason, Preloads::WithoutOurs),
+        Some(reason) => return (reason, Preloads::AsTheyAre),
+        None => {}
     }
     // SAFETY: by contract of `Start::of`.
-    let (library, session) =
-        unsafe { (library_in(environment), value_in(environment, SESSION_VARIABLE.as_bytes())) };
-    let Some(library) = library.filter(|_| session.is_some()) else { return FOUND_CLEARED };
+    let (list, session) =
+        unsafe { (value_in(environment, PRELOADS), value_in(environment, SESSION_VARIABLE.as_bytes())) };
+    let library = list.filter(|_| session.is_some()).and_then(library_for);
+    let fits = |(library, preloads)| {
+        // SAFETY: as above; there is one, as it holds a list.
+        preloads == Preloads::AsTheyAre || unsafe { has_room(environment, list.unwrap_or_default(), library) }
+    };
+    let Some((library, preloads)) = library.filter(|found| fits(*found)) else {
+        return (FOUND_CLEARED, Preloads::AsTheyAre);
+    };
     let mut name = [0u8; 256];
     let Some(place) = name.get_mut(..library.len()).filter(|place| place.len() < 256) else {
-        return FOUND_NOTHING;
+        return (FOUND_NOTHING, preloads);
     };
     place.iter_mut().zip(library).for_each(|(place, byte)| *place = *byte);
     let is_there = CStr::from_bytes_until_nul(&name).is_ok_and(sys::is_readable_file);
     match () {
-        () if !is_there => FOUND_ELSEWHERE,
-        () if leaves_no_room() => FOUND_LIMITED,
-        () => FOUND_NOTHING,
+        () if !is_there => (FOUND_ELSEWHERE, Preloads::WithoutOurs),
+        () if leaves_no_room() => (FOUND_LIMITED, preloads),
+        () => (FOUND_NOTHING, preloads),
     }
 }
 
@@ -301,11 +354,39 @@ fn network() -> u64 {
     sys::file_number(c"/proc/self/ns/net").unwrap_or(0)
 }
 
-/// The library's path in an environment.
-unsafe fn library_in<'a>(environment: Strings) -> Option<&'a [u8]> {
-    // SAFETY: by contract.
-    let preloads = unsafe { value_in(environment, PRELOADS)? };
-    preloads.split(|byte| matches!(byte, b':' | b' ')).next().filter(|first| is_library(first))
+/// Returns the library's path for a list of what is preloaded, and whether it has to be put there. None where nothing is preloaded, which may be meant so,
+/// and where the runtime of a sanitizer is, which ends the program unless it is the first.
+fn library_for(list: &[u8]) -> Option<(&[u8], Preloads)> {
+    let mut all = listed(list);
+    let first = all.next()?;
+    if is_library(first) {
+        return Some((first, Preloads::AsTheyAre));
+    }
+    if listed(list).any(is_sanitizer) {
+        return None;
+    }
+    let own = || {
+        let path = OWN_PATH.load(Ordering::Relaxed);
+        // SAFETY: the loader's string, which stays for as long as we do.
+        (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) }.to_bytes())
+    };
+    let library = all.find(|path| is_library(path)).or_else(own).filter(|path| path.starts_with(b"/"))?;
+    Some((library, Preloads::OursFirst))
+}
+
+/// The paths of a list of what is preloaded.
+fn listed(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    list.split(|byte| matches!(byte, b':' | b' ')).filter(|path| !path.is_empty())
+}
+
+/// Returns whether an environment can be given with the library in front of its list.
+unsafe fn has_room(environment: Strings, list: &[u8], library: &[u8]) -> bool {
+    let mut count = 0;
+    // SAFETY: by contract a list of strings that ends with a null pointer.
+    while count < STRINGS_MAX && unsafe { !(*environment.add(count)).is_null() } {
+        count += 1;
+    }
+    count < STRINGS_MAX && PRELOADS.len() + library.len() + 1 + list.len() < TEXT_BYTES
 }
 
 fn is_library(path: &[u8]) -> bool {
@@ -332,11 +413,17 @@ unsafe fn value_in<'a>(environment: Strings, name: &[u8]) -> Option<&'a [u8]> {
     None
 }
 
-/// An environment without the library, in `room`; false when it does not fit. What else is preloaded stays, in `text`, if it fits there.
+/// An environment with other preloaded libraries than the caller's, in `room`; false when it does not fit. The list of them is in `text`, and left out if it
+/// does not fit there.
 ///
 /// # Safety
 /// `environment` is a list of strings.
-pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char], text: &mut [u8]) -> bool {
+pub unsafe fn with_preloads(
+    preloads: Preloads,
+    environment: Strings,
+    room: &mut [*const c_char],
+    text: &mut [u8],
+) -> bool {
     let mut entry = environment;
     let mut places = room.iter_mut();
     // SAFETY: by contract.
@@ -345,7 +432,8 @@ pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char], 
             let mut variable = *entry;
             entry = entry.add(1);
             if let Some(list) = CStr::from_ptr(variable).to_bytes().strip_prefix(PRELOADS) {
-                if !put_others(list, text) {
+                let ours = library_for(list).map(|(library, _)| library);
+                if !put_list(ours.filter(|_| preloads == Preloads::OursFirst), list, text) {
                     continue;
                 }
                 variable = text.as_ptr().cast();
@@ -359,10 +447,9 @@ pub unsafe fn without_library(environment: Strings, room: &mut [*const c_char], 
     true
 }
 
-/// Writes the variable that names the preloaded libraries of a list but for ours; false if there are none, or they do not fit.
-fn put_others(list: &[u8], text: &mut [u8]) -> bool {
-    let mut all =
-        list.split(|byte| matches!(byte, b':' | b' ')).filter(|path| !path.is_empty() && !is_library(path));
+/// Writes the variable that names the preloaded libraries of a list but for ours, behind `first`; false if there are none, or they do not fit.
+fn put_list(first: Option<&[u8]>, list: &[u8], text: &mut [u8]) -> bool {
+    let mut all = first.into_iter().chain(listed(list).filter(|path| !is_library(path)));
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         let place = text.get_mut(at..at + bytes.len())?;
@@ -381,4 +468,57 @@ fn put_others(list: &[u8], text: &mut [u8]) -> bool {
         put(b"\0")
     };
     put_all().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: &str = "/tmp/m/libmallow_preload-1.so";
+
+    #[test]
+    fn our_library_is_put_in_front_of_others_but_of_no_sanitizers() {
+        let own = c"/own/libmallow_preload-2.so";
+        OWN_PATH.store(own.as_ptr().cast_mut(), Ordering::Relaxed);
+        let own = "/own/libmallow_preload-2.so";
+        let found = |list: &str| {
+            let found = library_for(list.as_bytes())
+                .map(|(path, preloads)| (String::from_utf8_lossy(path).into_owned(), preloads));
+            let mut text = [0; 128];
+            let leading = found.as_ref().filter(|(_, preloads)| *preloads == Preloads::OursFirst);
+            let is_put = put_list(leading.map(|(path, _)| path.as_bytes()), list.as_bytes(), &mut text);
+            let text = CStr::from_bytes_until_nul(&text).unwrap().to_str().unwrap().to_owned();
+            (found, if is_put { text } else { "none".to_owned() })
+        };
+        let first = |path: &str| Some((path.to_owned(), Preloads::OursFirst));
+        assert_eq!(found(OURS), (Some((OURS.to_owned(), Preloads::AsTheyAre)), "none".to_owned()));
+        assert_eq!(
+            found(&format!("/a.so:{OURS} b.so")),
+            (first(OURS), format!("LD_PRELOAD={OURS}:/a.so:b.so"))
+        );
+        assert_eq!(found(":/a.so"), (first(own), format!("LD_PRELOAD={own}:/a.so")));
+        assert_eq!(found(""), (None, "none".to_owned()));
+        assert_eq!(
+            found(&format!("/x/libasan.so.8:{OURS}")),
+            (None, "LD_PRELOAD=/x/libasan.so.8".to_owned())
+        );
+        // What does not fit is left out.
+        assert_eq!(found(&format!("/{}", "a".repeat(128))).1, "none");
+    }
+
+    #[test]
+    fn an_environment_is_given_in_another_form_only_where_there_is_room() {
+        let list = |count: usize| {
+            let mut strings = std::vec![c"A=1".as_ptr(); count];
+            strings.push(core::ptr::null());
+            strings
+        };
+        // SAFETY: lists of strings.
+        let has_room = |count, list_bytes| unsafe {
+            super::has_room(list(count).as_ptr(), &std::vec![b'a'; list_bytes], OURS.as_bytes())
+        };
+        let longest = TEXT_BYTES - PRELOADS.len() - OURS.len() - 2;
+        assert!(has_room(STRINGS_MAX - 1, longest));
+        assert!(!has_room(STRINGS_MAX, longest) && !has_room(3, longest + 1));
+    }
 }

@@ -3,7 +3,7 @@
 use super::Linked;
 use mallow_patches::{SANITIZERS, Unseen};
 use mallow_wire::patches::{PATCHES_DIFFER, PATCHES_MADE, PATCHES_NO_ROOM, PATCHES_REFUSED, PATCHES_THREADS};
-use mallow_wire::shared::Header;
+use mallow_wire::shared::{Header, MALLOC_OF_LIBRARY, MALLOC_OF_VALGRIND};
 
 /// An allocator whose calls do not all lead to the recorder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +33,18 @@ pub enum NotSeen {
     Threads,
     /// It is a sanitizer's.
     Sanitizer,
+    /// It is that of a library which is preloaded in front of the recorder's.
+    InFront,
+    /// It is that of valgrind.
+    Valgrind,
 }
 
 impl OwnAllocator {
     /// The allocator of that name, unless all of its functions lead to the recorder.
     pub(crate) fn unless_seen(name: &str, header: &Header, linked: &Linked) -> Option<OwnAllocator> {
         let why = match header.patches_state {
+            _ if header.malloc_in_front == MALLOC_OF_VALGRIND => NotSeen::Valgrind,
+            _ if header.malloc_in_front == MALLOC_OF_LIBRARY => NotSeen::InFront,
             _ if name == SANITIZERS => NotSeen::Sanitizer,
             PATCHES_MADE if header.patches_unseen == 0 => return None,
             PATCHES_DIFFER => NotSeen::Differs,
@@ -55,8 +61,12 @@ impl OwnAllocator {
     pub(crate) fn sentence(&self, who: &str) -> String {
         let brings = if self.name == "malloc" { "brings its own" } else { "is linked with" };
         let (why, cure) = self.why.cause_and_cure();
-        let whose =
-            self.library.as_deref().map_or("its executable".to_owned(), |name| format!("its library {name}"));
+        let whose = match (&self.library, &self.why) {
+            (_, NotSeen::InFront) => "a library that is preloaded in front of mallow's".to_owned(),
+            (_, NotSeen::Valgrind) => "valgrind".to_owned(),
+            (Some(name), _) => format!("its library {name}"),
+            (None, _) => "its executable".to_owned(),
+        };
         format!(
             "{who}: {whose} {brings} {}, {why}, so its metrics are not those of its heap; {cure}",
             self.name
@@ -87,6 +97,11 @@ impl NotSeen {
                 "which watches every block itself".to_owned(),
                 "record a build without -fsanitize",
             ),
+            NotSeen::InFront => (
+                "which is called in the place of mallow's".to_owned(),
+                "have mallow's be the first in LD_PRELOAD",
+            ),
+            NotSeen::Valgrind => ("to which it leads all calls".to_owned(), "record without valgrind"),
             NotSeen::Threads => (
                 "which other threads may have been using before it could be watched".to_owned(),
                 SHARED,

@@ -6,6 +6,7 @@
 use super::{Executables, HeapMetrics, HeapSource, Linked, OwnAllocator, UNEXPLAINED_MIN_BYTES, heap_source};
 use crate::image::is_missing;
 use crate::mapping::Mapping;
+use mallow_wire::shared::MALLOC_OURS;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -179,7 +180,7 @@ impl MemoryWatch {
         mut modules: impl Iterator<Item = &'a str>,
     ) -> HeapSource {
         let linked = self.linked();
-        let own_malloc = (mapping.at_start().malloc_is_elsewhere != 0).then_some("malloc");
+        let own_malloc = (mapping.at_start().malloc_in_front != MALLOC_OURS).then_some("malloc");
         let of_modules = || modules.find_map(|path| runtime_of(path.rsplit('/').next()?));
         let runtime = linked.is_go.then_some("Go").or(self.runtime).or_else(of_modules);
         let unseen = linked.allocator.or(own_malloc).filter(|_| linked.core.is_none());

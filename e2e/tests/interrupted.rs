@@ -213,6 +213,84 @@ fn once_is_enough_for_a_program_that_hears() {
     let _ = report_of(&recording.trace, &[]).well();
 }
 
+/// A program that goes into the background. Its child says whose child it was, and works on.
+const DAEMON: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+int main(void) {
+    int parent = getpid();
+    void *volatile kept = malloc(1000);
+    if (fork() > 0) _exit(0);
+    setsid();
+    while (getppid() == parent) usleep(1000);
+    for (int i = 0; i < 10; i++) { void *volatile block = malloc(10); free(block); }
+    char line[32];
+    int bytes = snprintf(line, sizeof line, "%d\n", parent);
+    if (write(1, line, bytes) != bytes || !kept) return 2;
+    close(1);
+    close(2);
+    for (int i = 0; i < 10000; i++) usleep(10000);
+    return 0;
+}
+"#;
+
+/// Starts mallow with these arguments, and waits until its command has ended and a daemon remains.
+fn with_daemon_left(workshop: &Workshop, arguments: &[&str]) -> (Child, String) {
+    let program = build_text(workshop.path(), "daemon", DAEMON);
+    let mut command = run::mallow();
+    command.args(arguments).arg("--").arg(&program).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let line = run::line(&command);
+    let mut mallow = command.spawn().unwrap();
+    let mut parent = String::new();
+    let mut stdout = std::io::BufReader::new(mallow.stdout.as_mut().unwrap());
+    let _ = std::io::BufRead::read_line(&mut stdout, &mut parent).unwrap();
+    while Path::new(&format!("/proc/{}", parent.trim())).exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    (mallow, line)
+}
+
+/// The command has ended, so the first signal is for mallow. `docker stop` and `timeout -k` kill who does not hear it.
+#[test]
+fn once_is_enough_when_only_a_daemon_is_left_and_what_goes_on_is_named() {
+    let sentence = "(daemon): it still ran when this was ended; what it did from then on is missing, and what was live then counts as leaked";
+    for signal in ["-INT", "-TERM", "-HUP"] {
+        for subcommand in ["record", "stat"] {
+            let workshop = Workshop::new("daemon-left");
+            let file = workshop.file("result");
+            let file = file.to_str().unwrap();
+            let arguments = match subcommand {
+                "record" => vec!["record", "-o", file],
+                _ => vec!["stat", "--json", "-o", file],
+            };
+            let (mallow, line) = with_daemon_left(&workshop, &arguments);
+            let _ = run::finish(run::command("kill").args([signal, &mallow.id().to_string()])).well();
+            let began = Instant::now();
+            let output = mallow.wait_with_output().unwrap();
+            sweep(&workshop);
+            assert!(began.elapsed() < Duration::from_secs(20), "{line}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            // A count has the program's.
+            let code = if subcommand == "record" { 130 } else { 0 };
+            assert_eq!(output.status.code(), Some(code), "{line}\n{stderr}");
+            assert!(stderr.contains(sentence), "{line}\n{stderr}");
+            let document = match subcommand {
+                "record" => report_of(Path::new(file), &[]).well().stdout,
+                _ => std::fs::read_to_string(file).unwrap(),
+            };
+            let document = e2e::session::json(&document);
+            let totals = match subcommand {
+                "record" => (&document["complete"], &document["totals"]),
+                _ => (&document["complete"], &document["runs"][0]["totals"]),
+            };
+            assert_eq!(totals.0, false, "{document:#}");
+            assert_eq!(totals.1["allocations"], 11, "{document:#}");
+        }
+    }
+}
+
 /// A script that ends its whole process group is a script that ends mallow, too.
 #[test]
 fn a_count_is_shown_of_a_program_that_is_asked_to_end_with_everybody_in_its_group() {

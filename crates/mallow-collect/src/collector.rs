@@ -256,6 +256,9 @@ impl<S: Sink + Send> Collector<S> {
         for process in std::mem::take(&mut self.processes) {
             process.leave();
             let exit = self.wanted.own.then_some(Exit::GoesOn);
+            if exit.is_none() {
+                self.findings.add_unseen(process.still_ran());
+            }
             self.close(process, exit, &mut ())?;
         }
         Ok(())

@@ -224,9 +224,18 @@ mod tests {
     }
 
     #[test]
+    fn a_shell_whose_number_nobody_knows_has_none() {
+        let shells = |count: u64| {
+            after(|starts| (0..count).for_each(|time| starts.note(noted(0, time, FOUND_CLEARED, "/bin/sh"))))
+        };
+        assert!(shells(1)[0].starts_with("a process (/bin/sh) was not recorded: "), "{:?}", shells(1));
+        assert!(shells(3)[0].starts_with("3 processes (/bin/sh) were not recorded: "), "{:?}", shells(3));
+    }
+
+    #[test]
     fn many_unrecorded_programs_are_counted() {
         let told = after(|starts| {
-            for pid in 0..3000 {
+            for pid in 1..=3000 {
                 starts.note(noted(pid, 1, FOUND_STATIC, "/same"));
             }
             for pid in 0..30 {
@@ -234,7 +243,7 @@ mod tests {
             }
         });
         assert_eq!(told.len(), NAMED_MAX + 1);
-        assert!(told[0].starts_with("3000 processes (/same, the first was 0) were not recorded"), "{told:?}");
+        assert!(told[0].starts_with("3000 processes (/same, the first was 1) were not recorded"), "{told:?}");
         assert_eq!(told[NAMED_MAX], "21 more processes of other programs were not recorded");
     }
 }

@@ -69,7 +69,7 @@ pub fn stat(options: &StatOptions) -> Result<StatOutcome, CollectError> {
     let inside = Inside::prepare(options.preload, &launch, &options.command)?;
     let session = Session::open(options.command_lines)?;
     let started = Instant::now();
-    let interrupts = Interrupts::terminations()?;
+    let interrupts = Interrupts::watch()?;
     let command = TracedCommand::start(&launch, &session, &inside, Mode::Stat, &options.spawn, interrupts)?;
     let findings = Findings::new(session.killed_before);
     let latecomers = Latecomers::new(&session.variable());
@@ -172,8 +172,8 @@ impl Counting {
         let mut pause = Duration::from_micros(200);
         let mut sampled = Instant::now();
         loop {
-            // Passed on to the command. Who asks twice is heard by our caller.
-            self.command.is_interrupted();
+            // Passed on to the command. Who asks twice while it runs is heard by our caller.
+            let interrupted = self.command.is_interrupted();
             // Ended processes are checked first: a process that has executed another program has registered again
             // before that ends.
             let child_has_ended = self.command.has_ended();
@@ -191,6 +191,13 @@ impl Counting {
                 self.open.iter_mut().for_each(|it| it.sample(&self.starts, child_has_ended));
             }
             self.finalize_exited(&ended);
+            if child_has_ended && interrupted {
+                for mut counted in std::mem::take(&mut self.open) {
+                    self.findings.add_unseen(unseen::still_ran(counted.pid, &counted.mapping));
+                    self.close(&mut counted, Some(Exit::GoesOn));
+                }
+                return;
+            }
             if child_has_ended && self.open.iter().all(|it| it.image.is_unrecorded()) {
                 let open = std::mem::take(&mut self.open);
                 open.into_iter().for_each(|mut counted| self.close(&mut counted, Some(Exit::GoesOn)));

@@ -1,5 +1,6 @@
 //! What a process did that its recorder could not see, as sentences.
 
+use crate::heap::who;
 use crate::mapping::Mapping;
 use mallow_base::grouped;
 use mallow_profile::EventsLost;
@@ -110,6 +111,14 @@ pub(crate) fn unpaired(
         "process {pid}: {found}: a library calls another malloc than the program, as the constructors of one do that is loaded with \
          RTLD_DEEPBIND, and what it allocates is missing"
     ))
+}
+
+/// The sentence for a process that was not waited for, because somebody did not want to.
+pub(crate) fn still_ran(pid: u32, mapping: &Mapping) -> String {
+    format!(
+        "{}: it still ran when this was ended; what it did from then on is missing, and what was live then counts as leaked",
+        who(pid, mapping)
+    )
 }
 
 /// Returns the events of a process that were not recorded; `is_damaged` says that the collector found invalid data.

@@ -13,6 +13,8 @@ pub struct RunningCommand {
     status: Option<ExitStatus>,
     interrupts: Interrupts,
     interrupts_passed: usize,
+    /// How often somebody had wanted it to end when it had.
+    heard_at_end: usize,
     deadline: Option<Instant>,
     timed_out: bool,
 }
@@ -26,6 +28,7 @@ impl RunningCommand {
             status: None,
             interrupts,
             interrupts_passed: 0,
+            heard_at_end: 0,
             deadline: timeout.map(|timeout| Instant::now() + timeout),
             timed_out: false,
         }
@@ -47,6 +50,8 @@ impl RunningCommand {
             // Nobody else waits for our child, so it cannot be gone; if the system says so, its status is lost.
             (self.has_ended, self.status) =
                 self.child.try_wait().map_or((true, None), |status| (status.is_some(), status));
+            // What ended it may have been sent to its whole group, us among them: that was before its end.
+            self.heard_at_end = self.interrupts.heard();
         }
         self.has_ended
     }
@@ -58,17 +63,19 @@ impl RunningCommand {
         self.status
     }
 
-    /// Passes signals on. Returns true when the user does not want to wait for its end.
+    /// Passes signals on. Returns true when the user does not want to wait for its end, or for what it has left behind.
     pub fn is_interrupted(&mut self) -> bool {
-        let child = self.process();
-        let interrupted = self.interrupts.look(child);
+        // The number of one that has ended may be another process's.
+        let child = self.process().filter(|_| !self.has_ended);
+        let interrupted =
+            self.interrupts.look(child) || self.has_ended && self.interrupts.heard() > self.heard_at_end;
         let count = self.interrupts.count();
         // A command in a group of its own does not hear the terminal: what is meant for it is passed on. It has a group of its own
         // exactly when it has a deadline (`SpawnOptions::apply`), because killing it then kills what it started.
         if self.deadline.is_some() && count > self.interrupts_passed {
             self.interrupts_passed = count;
             let signal = if count == 1 { Signal::INT } else { Signal::KILL };
-            if let Some(child) = child.filter(|_| !self.has_ended) {
+            if let Some(child) = child {
                 let _ = kill_process_group(child, signal);
             }
         }

@@ -13,6 +13,11 @@ impl TracedProcess {
         (is_wanted, self.header().python_objects.load(Ordering::Relaxed) != 0)
     }
 
+    /// The sentence for one that was not waited for.
+    pub(crate) fn still_ran(&self) -> String {
+        unseen::still_ran(self.pid, &self.mapping)
+    }
+
     /// Returns the results of a recorder with self-checks.
     pub(crate) fn verification(&self) -> Option<String> {
         let (header, pid) = (self.mapping.header(), self.pid);

@@ -325,6 +325,32 @@ fn ctrl_c_leaves_the_profile_of_what_was_done() {
     assert_eq!(left.stdout, "", "{left}");
 }
 
+/// Sampling ends with the command: a server that goes into the background is hardly in the profile.
+#[test]
+fn what_a_command_leaves_behind_is_named() {
+    let workshop = Workshop::new("cpu-left");
+    let text_of = "#include <stdio.h>\n#include <unistd.h>\nint main(int count, char **words) {\n    (void)words;\n\
+        \x20   if (count > 1 && fork() == 0) { setsid(); close(0); close(1); close(2); for (int i = 0; i < 3000; i++) usleep(10000); _exit(0); }\n\
+        \x20   for (volatile long i = 0; i < 30000000; i++) {}\n    return 0;\n}\n";
+    let program = e2e::program::build_text(workshop.path(), "leaves", text_of);
+    for event in ["cpu-clock", "timers"] {
+        for leaves in [true, false] {
+            let more: &[&str] = if leaves { &["more"] } else { &[] };
+            let words = ["-e", event, "-o", "left.pb.gz", "--force", "--", text(&program)];
+            let recorded = cpu(&workshop, &[&words[..], more].concat()).ended(Exit::Status(0));
+            let left = run::finish(Command::new("pgrep").args(["-f", text(&program)]));
+            let pid = left.stdout.trim();
+            assert_eq!(pid.is_empty(), !leaves, "{left}");
+            let sentence = format!(
+                "when the command had ended, leaves {pid} still ran, and is not in the profile from then on; mallow cpu --pid {pid} samples it"
+            );
+            assert_eq!(recorded.stderr.contains("still ran"), leaves, "{event}: {recorded}");
+            assert_eq!(recorded.stderr.contains(&sentence), leaves, "{event}: {recorded}");
+            let _ = Command::new("pkill").args(["-KILL", "-f", text(&program)]).status();
+        }
+    }
+}
+
 #[test]
 fn a_system_that_refuses_says_why_and_what_to_do() {
     let workshop = Workshop::new("cpu-refused");

@@ -13,7 +13,7 @@
 //!   JVM by `mallow-jvm`), `elf` (unwind tables of a file), `stack_table` (distinct stacks), `waits` (off-CPU time), `kernel_names`;
 //! - [`sample`]: what is asked for and comes of it (`sampling`), one event (`attr`), those of all threads and processors (`events`), their
 //!   rings (`ring`), their order (`rounds`), threads that are waiting at the start (`asleep`), and the loop around them (`sampler`), by a
-//!   thread that is urgent (`urgency`); the mappings of a running process (`maps`);
+//!   thread that is urgent (`urgency`); the mappings of a running process (`maps`); who runs on when the command has ended (`left_behind`);
 //! - what a preloaded library writes into a shared `memory`: script frames, which `joins` matches with samples, `scripts` merges into
 //!   their stacks and `inside` collects; processes that get events with a signal for that (`adopted`); symbol files that
 //!   `runtimes` were asked to write;
@@ -31,6 +31,7 @@ mod folder;
 mod inside;
 mod joins;
 mod kernel_names;
+mod left_behind;
 mod machine;
 mod made_code;
 mod maps;

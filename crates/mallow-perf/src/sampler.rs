@@ -8,6 +8,7 @@ use crate::error::system;
 use crate::events::{Events, ring_bytes, threads_of};
 use crate::inside::{Inside, preload};
 use crate::kernel_names::KernelNames;
+use crate::left_behind;
 use crate::maps::maps_of;
 use crate::rounds::{Rounds, Waiting, in_order};
 use crate::runtimes::remove_lists;
@@ -90,6 +91,17 @@ fn origin(granted: &Granted, options: &SamplingOptions) -> Origin {
         is_our_machine: true,
         is_now: true,
     }
+}
+
+/// Why sampling ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The command has ended.
+    OfCommand,
+    /// The user does not want to wait for that.
+    Interrupted,
+    /// The time is up, or an attached process has ended or been left.
+    Stopped,
 }
 
 struct Sampler {
@@ -202,7 +214,12 @@ impl Sampler {
         };
         drop(urgent);
         let duration = self.began.elapsed();
-        let mut outcome = self.end(pid, command, duration, interrupted);
+        let ending = match (interrupted, is_over) {
+            (true, _) => Ending::Interrupted,
+            (false, true) => Ending::Stopped,
+            (false, false) => Ending::OfCommand,
+        };
+        let mut outcome = self.end(pid, command, duration, ending);
         // The time is over and the program still runs: it goes on, and we wait for its end.
         while is_over && !running.has_ended() && !running.is_interrupted() {
             std::thread::sleep(PAUSE);
@@ -232,7 +249,7 @@ impl Sampler {
         let command = command.split(|byte| *byte == 0).filter(|word| !word.is_empty());
         let command = command.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
         let duration = self.began.elapsed();
-        Ok(self.end(pid, command, duration, false))
+        Ok(self.end(pid, command, duration, Ending::Stopped))
     }
 
     /// Waits until a ring fills up, something ends, or a moment has passed.
@@ -344,7 +361,7 @@ impl Sampler {
         }
     }
 
-    fn end(mut self, pid: u32, command: Vec<String>, duration: Duration, interrupted: bool) -> Outcome {
+    fn end(mut self, pid: u32, command: Vec<String>, duration: Duration, ending: Ending) -> Outcome {
         self.events.disable();
         if let Some(inside) = &mut self.inside {
             inside.adopted.stop();
@@ -358,6 +375,9 @@ impl Sampler {
             self.note_not_looked_into();
         }
         self.notes.extend(self.folder.java_sentences());
+        if ending == Ending::OfCommand {
+            self.notes.extend(left_behind::sentence(&self.folder.left_behind()));
+        }
         let duration = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         self.folder.end(self.began_ns.saturating_add(duration));
         let of_scripts = self.inside.as_ref().map_or(0, |inside| inside.adopted.lost());
@@ -374,6 +394,7 @@ impl Sampler {
         if let Some(inside) = &self.inside {
             remove_lists(&inside.asked, self.began_unix_ns);
         }
+        let interrupted = ending == Ending::Interrupted;
         Outcome { sampled, pid, exit: None, interrupted, notes: self.notes, collector_cpu }
     }
 }

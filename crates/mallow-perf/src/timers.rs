@@ -7,6 +7,7 @@ use crate::clock::{PAUSE, now_ns};
 use crate::error::system;
 use crate::inside::{note_of, preload};
 use crate::joins::ScriptNote;
+use crate::left_behind;
 use crate::maps::{mapped, maps_of};
 use crate::memory::{Head, Memory, SlotContents, own_filters};
 use crate::runtimes::remove_lists;
@@ -266,6 +267,9 @@ impl Timed {
             self.memory.regions().get(region as usize).map_or(0, |of| of.pid.load(Ordering::Relaxed))
         }));
         notes.extend(self.folder.java_sentences());
+        if used_ns.is_some() {
+            notes.extend(left_behind::sentence(&self.folder.left_behind()));
+        }
         let collector_cpu = Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default();
         let duration_ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let sampled = self.folder.finish(command, self.began_unix_ns, Some(duration_ns));

@@ -2,6 +2,7 @@
 
 use super::scripted::is_interpreter;
 use super::{Folder, Running};
+use crate::left_behind;
 use mallow_cpu::{CpuProcess, CpuThread, ThreadIndex};
 use mallow_files::roots::{self, Root};
 use mallow_jit::jitdump;
@@ -13,6 +14,12 @@ impl Folder {
         let index = self.processes.len() as u32;
         self.processes.push(CpuProcess { pid, name: name.to_owned(), program: String::new() });
         Running { pid, index, ..Running::default() }
+    }
+
+    /// The processes that run now.
+    pub(crate) fn left_behind(&self) -> Vec<(u32, &str)> {
+        let name = |running: &Running| self.processes[running.index as usize].name.as_str();
+        left_behind::that_run(self.running.iter().map(|(pid, running)| (*pid, name(running))))
     }
 
     pub(super) fn comm(&mut self, pid: u32, tid: u32, name: &str, is_exec: bool) {

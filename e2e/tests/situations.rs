@@ -352,3 +352,34 @@ fn site_of(report: &Value, function: &str) -> Value {
     let mut rows = report["sites"].as_array().unwrap().iter();
     rows.find(|row| row["frames"][0]["function"] == function).unwrap().clone()
 }
+
+/// Beside 10 allocations "15 freed" would say nothing that anybody could believe.
+#[test]
+fn what_a_child_frees_of_its_parents_blocks_is_told_apart() {
+    let workshop = Workshop::new("inherited");
+    let text = r#"
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    void *volatile blocks[10];
+    for (int i = 0; i < 10; i++) blocks[i] = malloc(100);
+    if (fork() == 0) {
+        for (int i = 0; i < 10; i++) free(blocks[i]);
+        _exit(0);
+    }
+    wait(NULL);
+    for (int i = 0; i < 5; i++) free(blocks[i]);
+    return 0;
+}
+"#;
+    let program = build_text(workshop.path(), "inherited", text);
+    let session = Session::new(workshop.path(), &[&program.to_string_lossy()]);
+    let recorded = session.record().well();
+    let line = recorded.stderr.lines().find(|line| line.starts_with("allocations ")).unwrap();
+    assert!(line.contains(" 10  ") && line.ends_with(", 5 freed"), "{recorded}");
+    let shown = run::finish(run::mallow().arg("report").arg(session.trace())).well();
+    let line = shown.stdout.lines().find(|line| line.starts_with("frees ")).unwrap();
+    assert_eq!(line, "frees               15  10 of a parent's blocks, or of blocks from before", "{shown}");
+    assert_eq!(session.report(&[])["totals"]["frees"], 15);
+}

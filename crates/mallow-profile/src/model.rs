@@ -232,6 +232,11 @@ impl Profile {
         })
     }
 
+    /// Frees of all processes whose blocks were not allocated there: a parent's, or from before the recording.
+    pub fn frees_unmatched(&self) -> u64 {
+        self.processes.iter().map(|process| process.frees_unmatched).sum()
+    }
+
     /// Events of all processes that were not recorded.
     pub fn events_lost(&self) -> EventsLost {
         self.processes.iter().fold(EventsLost::default(), |lost, process| lost.and(process.events_lost))

@@ -145,7 +145,8 @@ fn head(summary: &Summary<'_>, measure: Measure, is_blind: bool, style: Style) -
             let failed = (totals.failed > 0).then(|| format!("{} failed", grouped(totals.failed)));
             let realloc =
                 (totals.reallocations > 0).then(|| format!("{} by realloc", grouped(totals.reallocations)));
-            let parts = [Some(rate), realloc, Some(format!("{} freed", grouped(totals.frees))), failed];
+            let parts =
+                [Some(rate), realloc, Some(format!("{} freed", grouped(summary.freed_blocks))), failed];
             parts.into_iter().flatten().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
         }
         Measure::Bytes => match per_second(summary.per_second(totals.bytes).map(|n| Bytes(n).to_string())) {

@@ -27,6 +27,8 @@ pub struct Summary<'a> {
     pub is_recorded: bool,
     /// The metrics of all processes.
     pub totals: Totals,
+    /// How many of the allocated blocks were freed. A forked child frees its parent's, too.
+    pub freed_blocks: u64,
     /// The process with the highest peak.
     pub peak_process: Option<&'a Process>,
     /// The programs, if there was more than one.
@@ -68,6 +70,7 @@ impl<'a> Summary<'a> {
             processes: profile.processes.iter().filter(|p| p.exit != Some(Exit::Exec)).count(),
             is_recorded: profile.known != Availability::NOTHING,
             totals,
+            freed_blocks: totals.frees.saturating_sub(profile.frees_unmatched()),
             peak_process: profile.processes.iter().max_by_key(|process| process.totals.peak_bytes),
             programs: Programs::of(profile),
             events_lost: profile.events_lost(),

@@ -56,6 +56,10 @@ impl Page<'_> {
         match name {
             "allocations" => self.allocation_note(),
             "bytes" => bytes(totals.bytes, None),
+            "frees" => match self.profile.frees_unmatched() {
+                0 => String::new(),
+                unmatched => format!("{} of a parent's blocks, or of blocks from before", grouped(unmatched)),
+            },
             "temporary" if totals.temporary > 0 => {
                 let share = Percent { part: totals.temporary, whole: totals.allocations };
                 format!("{share} of the allocations, freed at once")

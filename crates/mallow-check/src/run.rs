@@ -162,7 +162,8 @@ impl Runner<'_> {
         let outcome = record(&options, self.resolve, &Vec::new, None, &mut |_| false)?;
         let told = || error::tail(&output_path);
         if outcome.timed_out {
-            return Err(RunError::TimedOut { after: test.settings.timeout, output: told() });
+            let (after, exit) = (test.settings.timeout, outcome.exit);
+            return Err(RunError::TimedOut { after, exit, output: told() });
         }
         if outcome.interrupted {
             return Err(RunError::Interrupted);

@@ -24,10 +24,12 @@ pub enum RunError {
         cause: io::Error,
     },
     /// It took too long.
-    #[error("the program was killed after {} (`timeout` in mallow.toml or --timeout sets how long it may take){output}", seconds(*after))]
+    #[error("the program {} after {} (`timeout` in mallow.toml or --timeout sets how long it may take){output}", overdue(*exit), seconds(*after))]
     TimedOut {
         /// Its deadline.
         after: Duration,
+        /// How it ended.
+        exit: Option<Exit>,
         /// The end of what it printed.
         output: Reported,
     },
@@ -141,6 +143,14 @@ pub(super) fn tail(path: &Path) -> Reported {
 /// What goes on in the same sentence.
 fn behind_semicolons(parts: &[String]) -> String {
     parts.iter().map(|part| format!("; {part}")).collect()
+}
+
+/// Who was killed when the time was up: the program, or what it had left in the background.
+fn overdue(exit: Option<Exit>) -> String {
+    match exit {
+        Some(Exit::Status(_)) => format!("{}, and what it left in the background was killed", ended(exit)),
+        _ => "was killed".to_owned(),
+    }
 }
 
 fn seconds(duration: Duration) -> String {

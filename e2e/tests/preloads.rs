@@ -135,6 +135,46 @@ fn a_library_that_a_script_preloads_in_front_or_instead_is_called_behind_mallows
     }
 }
 
+/// Programs that start themselves anew until `LD_PRELOAD` is as they want it: alone, or with theirs as the first.
+#[test]
+fn a_program_that_asks_for_the_same_library_again_gets_it_as_it_asks() {
+    let built = built("preloads-again", &[("libfront.so", FRONT)]);
+    let text = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    if (count < 3) return 8;
+    const char *list = getenv("LD_PRELOAD"), *lib = words[1];
+    char next[8192];
+    int is_alone = *words[2] == 'a';
+    if (list && (is_alone ? !strcmp(list, lib) : !strncmp(list, lib, strlen(lib)))) {
+        puts("settled");
+        return 3;
+    }
+    if (count > 20) return 9;
+    snprintf(next, sizeof next, "%s%s%s", lib, is_alone || !list ? "" : ":", is_alone || !list ? "" : list);
+    setenv("LD_PRELOAD", next, 1);
+    char *more[32] = {0};
+    memcpy(more, words, count * sizeof *words);
+    more[count] = "again";
+    execv(words[0], more);
+    return 7;
+}
+"#;
+    let program = build_text(built.workshop.path(), "again", text);
+    for way in ["alone", "first"] {
+        let session =
+            Session::new(built.workshop.path(), &[&program.to_string_lossy(), &built.libraries[0], way]);
+        let bare = session.bare().ended(Exit::Status(3));
+        let recorded = session.record().ended(Exit::Status(3));
+        assert_eq!(recorded.stdout, bare.stdout, "{way}");
+        // Where it settled, the library comes first or is alone.
+        assert_eq!(session.report(&[])["complete"], false, "{way}: {recorded}");
+    }
+}
+
 /// What would not start with mallow's library in front of it, and what was meant to be without any.
 #[test]
 fn what_a_program_must_have_first_or_must_not_have_is_left_to_it() {

@@ -31,8 +31,15 @@ pub const TEXT_BYTES: usize = 4096;
 /// The path of our library, as the loader has it.
 static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Finds the path of our library, in which `own` is an address. Takes the loader's lock.
+/// What was preloaded when this program began, a string on its first stack; null for nothing. What it does to its environment does not change that.
+static PRELOADS_AT_START: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
+
+/// Finds the path of our library, in which `own` is an address, and what is preloaded. Takes the loader's lock.
 pub fn note_library(own: usize) {
+    // SAFETY: the environment as it is at the start.
+    if let Some(list) = unsafe { value_in(session::environ().unwrap_or(core::ptr::null()), PRELOADS) } {
+        PRELOADS_AT_START.store(list.as_ptr().cast_mut().cast(), Ordering::Relaxed);
+    }
     elf::each_object(|object| {
         let is_ours = object.contains(own);
         if is_ours {
@@ -355,23 +362,31 @@ fn network() -> u64 {
 }
 
 /// Returns the library's path for a list of what is preloaded, and whether it has to be put there. None where nothing is preloaded, which may be meant so,
-/// and where the runtime of a sanitizer is, which ends the program unless it is the first.
+/// where the runtime of a sanitizer is, which ends the program unless it is the first, and where all of it is preloaded here.
 fn library_for(list: &[u8]) -> Option<(&[u8], Preloads)> {
     let mut all = listed(list);
     let first = all.next()?;
     if is_library(first) {
         return Some((first, Preloads::AsTheyAre));
     }
-    if listed(list).any(is_sanitizer) {
+    // A program may start itself anew until the list is the one that it wants. It gets that when it asks for nothing that it does not have.
+    let at_start = text_of(&PRELOADS_AT_START).unwrap_or_default();
+    let has_it = |path: &[u8]| is_library(path) || listed(at_start).any(|known| known == path);
+    if listed(list).any(is_sanitizer) || listed(list).all(has_it) {
         return None;
     }
-    let own = || {
-        let path = OWN_PATH.load(Ordering::Relaxed);
-        // SAFETY: the loader's string, which stays for as long as we do.
-        (!path.is_null()).then(|| unsafe { CStr::from_ptr(path) }.to_bytes())
-    };
-    let library = all.find(|path| is_library(path)).or_else(own).filter(|path| path.starts_with(b"/"))?;
+    let library = all
+        .find(|path| is_library(path))
+        .or_else(|| text_of(&OWN_PATH))
+        .filter(|path| path.starts_with(b"/"))?;
     Some((library, Preloads::OursFirst))
+}
+
+/// What was noted at the start.
+fn text_of(noted: &AtomicPtr<c_char>) -> Option<&'static [u8]> {
+    let text = noted.load(Ordering::Relaxed);
+    // SAFETY: a string that stays where it is: the loader's, or one on the program's first stack, where another may be written over it.
+    (!text.is_null()).then(|| unsafe { CStr::from_ptr(text) }.to_bytes())
 }
 
 /// The paths of a list of what is preloaded.
@@ -498,6 +513,14 @@ mod tests {
         );
         assert_eq!(found(":/a.so"), (first(own), format!("LD_PRELOAD={own}:/a.so")));
         assert_eq!(found(""), (None, "none".to_owned()));
+        // What this program has itself it gets as it asks.
+        let at_start = std::format!("{OURS}:/had.so\0");
+        PRELOADS_AT_START.store(at_start.as_ptr().cast_mut().cast(), Ordering::Relaxed);
+        for list in ["/had.so", &format!("/had.so:{OURS}:/had.so")] {
+            assert_eq!(found(list).0, None, "{list}");
+        }
+        assert_eq!(found("/had.so:/new.so"), (first(own), format!("LD_PRELOAD={own}:/had.so:/new.so")));
+        PRELOADS_AT_START.store(core::ptr::null_mut(), Ordering::Relaxed);
         assert_eq!(
             found(&format!("/x/libasan.so.8:{OURS}")),
             (None, "LD_PRELOAD=/x/libasan.so.8".to_owned())

@@ -175,6 +175,47 @@ int main(int count, char **words) {
     }
 }
 
+/// The list is not made on the caller's stack: a thread may have a small one.
+#[test]
+fn a_thread_with_a_small_stack_starts_a_program_with_another_list() {
+    let built = built("preloads-small", &[("libfront.so", FRONT)]);
+    let text = r#"
+#include <limits.h>
+#include <pthread.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+extern char **environ;
+static char **given;
+static int status = -1;
+static void *start(void *unused) {
+    char *words[] = {given[1], NULL};
+    pid_t pid;
+    if (posix_spawn(&pid, given[1], NULL, NULL, words, environ) == 0) waitpid(pid, &status, 0);
+    return unused;
+}
+int main(int count, char **words) {
+    given = words;
+    pthread_attr_t small;
+    pthread_t thread;
+    if (count < 3 || setenv("LD_PRELOAD", words[2], 1) || pthread_attr_init(&small)) return 8;
+    if (pthread_attr_setstacksize(&small, PTHREAD_STACK_MIN)) return 7;
+    if (pthread_create(&thread, &small, start, NULL) || pthread_join(thread, NULL)) return 6;
+    return WEXITSTATUS(status);
+}
+"#;
+    let program = build_text(built.workshop.path(), "small", text);
+    let session = Session::new(
+        built.workshop.path(),
+        &[&program.to_string_lossy(), &built.program, &built.libraries[0]],
+    );
+    let bare = session.bare().ended(Exit::Status(3));
+    let recorded = session.record().ended(Exit::Status(3));
+    assert_eq!(recorded.stdout, bare.stdout);
+    assert_eq!(of_grow(&session.report(&[])), [1000, 102_997, 100]);
+}
+
 /// What would not start with mallow's library in front of it, and what was meant to be without any.
 #[test]
 fn what_a_program_must_have_first_or_must_not_have_is_left_to_it() {

@@ -12,7 +12,7 @@ use core::mem::{MaybeUninit, transmute};
 use mallow_recorder::real::Real;
 use mallow_recorder::session::{self, Strings};
 use mallow_recorder::starts::{self, Preloads, STRINGS_MAX, Search, Start, TEXT_BYTES};
-use mallow_recorder::{export_before, filters};
+use mallow_recorder::{export_before, filters, process, sys};
 
 static EXECVE: Real = Real::named(c"execve");
 static EXECV: Real = Real::named(c"execv");
@@ -326,20 +326,52 @@ unsafe fn beside(
     answer
 }
 
-/// Calls `with` with an environment that has other preloaded libraries. Apart, because of the room that it takes on the stack.
-#[inline(never)]
+/// What an environment in another form takes: too much for the stack of some threads.
+struct Room {
+    strings: [*const c_char; STRINGS_MAX],
+    text: [u8; TEXT_BYTES],
+}
+
+/// Calls `with` with an environment that has other preloaded libraries.
 unsafe fn with_preloads(
     preloads: Preloads,
     environment: Strings,
     with: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
-    let mut room = MaybeUninit::<[*const c_char; STRINGS_MAX]>::uninit();
-    let mut text = MaybeUninit::<[u8; TEXT_BYTES]>::uninit();
+    // A program that takes the place of a `vfork` child would leave the memory to the child's parent, and a filter may stop calls of ours.
+    let mapped = match filters::stop_ours() || process::is_borrowed() {
+        true => core::ptr::null_mut(),
+        false => sys::map_private(size_of::<Room>()),
+    };
+    if mapped.is_null() {
+        // SAFETY: by contract.
+        return unsafe { on_stack(preloads, environment, with) };
+    }
+    // SAFETY: our own mapping, of which any bytes are a room; nobody uses it when `with` has come back.
+    unsafe {
+        let answer = in_room(&mut *mapped.cast(), preloads, environment, with);
+        sys::unmap(mapped, size_of::<Room>());
+        answer
+    }
+}
+
+/// The same on the stack.
+#[inline(never)]
+unsafe fn on_stack(preloads: Preloads, environment: Strings, with: impl FnOnce(Strings) -> c_int) -> c_int {
+    let mut room = MaybeUninit::<Room>::uninit();
     // SAFETY: pointers and bytes may hold anything until they are written, and only those that were are read.
-    let (room, text) = unsafe { (&mut *room.as_mut_ptr(), &mut *text.as_mut_ptr()) };
+    unsafe { in_room(&mut *room.as_mut_ptr(), preloads, environment, with) }
+}
+
+unsafe fn in_room(
+    room: &mut Room,
+    preloads: Preloads,
+    environment: Strings,
+    with: impl FnOnce(Strings) -> c_int,
+) -> c_int {
     // SAFETY: by contract.
-    match unsafe { starts::with_preloads(preloads, environment, room, text) } {
-        true => with(room.as_ptr()),
+    match unsafe { starts::with_preloads(preloads, environment, &mut room.strings, &mut room.text) } {
+        true => with(room.strings.as_ptr()),
         false => with(environment),
     }
 }

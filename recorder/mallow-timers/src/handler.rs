@@ -6,6 +6,7 @@ use crate::memory::memory;
 use crate::scripts;
 use crate::signals::{self, Context};
 use crate::threads::{self, Entry};
+use core::arch::asm;
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering;
 use mallow_recorder::sys;
@@ -76,10 +77,32 @@ pub(crate) unsafe extern "C" fn on_signal(signal: c_int, info: *mut Info, contex
     }
 }
 
+/// Returns whether code is our library's.
+fn is_ours(ip: usize) -> bool {
+    let (start, end): (usize, usize);
+    // SAFETY: two addresses, which the linker defines in each library. They are this one's where they are hidden.
+    unsafe {
+        asm!(
+            ".hidden __ehdr_start",
+            ".hidden _end",
+            "lea {}, [rip + __ehdr_start]",
+            "lea {}, [rip + _end]",
+            out(reg) start,
+            out(reg) end,
+            options(pure, nomem, nostack, preserves_flags)
+        );
+    }
+    (start..end).contains(&ip)
+}
+
 fn sample(entry: &Entry, registers: &Context) {
     let Some(memory) = memory() else { return };
     if memory.is_over() {
         return entry.stop();
+    }
+    // A tick that was held back while the timer was made comes before the program goes on. The next sample has its time.
+    if is_ours(registers[RIP] as usize) {
+        return;
     }
     let Some(slot) = memory.claim(entry.seen_tid()) else { return memory.count(|header| &header.lost) };
     let pid = sys::getpid();

@@ -87,6 +87,13 @@ impl Built {
     }
 }
 
+/// The path of a sanitizer's runtime.
+fn sanitizer() -> String {
+    let mut compiler = run::command("cc");
+    let file = run::finish(compiler.arg("-print-file-name=libasan.so")).well().stdout;
+    std::fs::canonicalize(file.trim()).unwrap().to_string_lossy().into_owned()
+}
+
 /// Sentences about what is not whole. Programs of the system are stripped, which is reported too.
 fn said(document: &Value) -> Vec<&str> {
     let all = document["warnings"].as_array().unwrap().iter().map(|text| text.as_str().unwrap());
@@ -221,10 +228,7 @@ int main(int count, char **words) {
 fn what_a_program_must_have_first_or_must_not_have_is_left_to_it() {
     let built = built("preloads-left", &[]);
     let program = &built.program;
-    let mut compiler = run::command("cc");
-    let sanitizer = run::finish(compiler.arg("-print-file-name=libasan.so")).well().stdout;
-    let sanitizer = std::fs::canonicalize(sanitizer.trim()).unwrap();
-    let sanitizer = sanitizer.to_string_lossy();
+    let sanitizer = sanitizer();
     for (list, sentence) in [
         (format!("LD_PRELOAD={sanitizer}"), "that does not hold LD_PRELOAD"),
         (format!("LD_PRELOAD={sanitizer}:$LD_PRELOAD"), "a library that is preloaded in front of mallow's"),
@@ -246,11 +250,8 @@ fn what_a_program_must_have_first_or_must_not_have_is_left_to_it() {
 #[test]
 fn a_command_that_is_started_with_a_sanitizers_runtime_is_refused() {
     let built = built("preloads-refused", &[]);
-    let mut compiler = run::command("cc");
-    let sanitizer = run::finish(compiler.arg("-print-file-name=libasan.so")).well().stdout;
-    let sanitizer = std::fs::canonicalize(sanitizer.trim()).unwrap();
     let session = Session::new(built.workshop.path(), &[&built.program])
-        .env("LD_PRELOAD", &sanitizer.to_string_lossy())
+        .env("LD_PRELOAD", &sanitizer())
         .env("ASAN_OPTIONS", "detect_leaks=0");
     let _ = session.bare().ended(Exit::Status(3));
     let refused: Finished = session.record();

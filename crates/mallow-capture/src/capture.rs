@@ -3,6 +3,7 @@
 use crate::process::{self, Runtime};
 use crate::target::Target;
 use crate::{CaptureError, fifo, jvm, node};
+use mallow_launch::started::is_alive;
 use std::path::{Path, PathBuf};
 
 /// How a snapshot is made.
@@ -34,7 +35,7 @@ pub fn capture(
     options: &Options<'_>,
     begins: impl FnOnce(Runtime),
 ) -> Result<Captured, CaptureError> {
-    if !process::is_alive(pid) {
+    if !is_alive(pid) {
         return Err(CaptureError::NoProcess(pid));
     }
     let name = process::name(pid);

@@ -4,6 +4,7 @@ use crate::CaptureError;
 use crate::process::{self, Runtime};
 use crate::redact::Redaction;
 use crate::target::Target;
+use mallow_launch::started::is_alive;
 use rustix::fs::{FlockOperation, OFlags, fcntl_getfl, fcntl_setfl, flock};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, BufWriter, ErrorKind, Write};
@@ -77,7 +78,7 @@ fn find(pid: u32, kind: &str) -> io::Result<Option<PathBuf>> {
 
 fn open_answer(pid: u32) -> io::Result<Option<File>> {
     let deadline = Instant::now() + TIME_MAX;
-    while Instant::now() < deadline && process::is_alive(pid) {
+    while Instant::now() < deadline && is_alive(pid) {
         if let Some(link) = find(pid, "answer")? {
             let answer = open(OpenOptions::new().read(true), &link)?;
             fcntl_setfl(&answer, fcntl_getfl(&answer)? - OFlags::NONBLOCK)?;

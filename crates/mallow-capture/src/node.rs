@@ -3,6 +3,7 @@
 use crate::CaptureError;
 use crate::process;
 use crate::target::Target;
+use mallow_launch::started::is_alive;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -51,7 +52,7 @@ pub(crate) fn capture(pid: u32, target: &Target, begins: impl FnOnce()) -> Resul
         if let Some(new) = new {
             break new;
         }
-        if Instant::now() > deadline || !process::is_alive(pid) {
+        if Instant::now() > deadline || !is_alive(pid) {
             return Err(CaptureError::NoAnswer(pid));
         }
         std::thread::sleep(PAUSE);

@@ -102,12 +102,6 @@ pub(crate) fn catches(pid: u32, signal: i32) -> bool {
     (1..=64).contains(&signal) && mask >> (signal - 1) & 1 == 1
 }
 
-/// Returns whether it is there and runs.
-pub fn is_alive(pid: u32) -> bool {
-    let stat = fs::read_to_string(file(pid, "stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
-
 /// A process and all that it and its children have started, in the order of their numbers; those whose parents have ended are none of them.
 pub fn family(pid: u32) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -214,8 +208,8 @@ mod tests {
     #[test]
     fn this_process_is_alive_and_no_runtime() {
         let pid = std::process::id();
-        assert!(is_alive(pid) && runtime(pid).is_none() && !catches(pid, 12));
+        assert!(mallow_launch::started::is_alive(pid) && runtime(pid).is_none() && !catches(pid, 12));
         assert_eq!(inner_pid(pid), pid);
-        assert!(!is_alive(u32::MAX));
+        assert!(!mallow_launch::started::is_alive(u32::MAX));
     }
 }

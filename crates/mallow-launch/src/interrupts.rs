@@ -20,18 +20,9 @@ impl Interrupts {
     /// # Errors
     /// When the system refuses handlers.
     pub fn watch() -> Result<Interrupts, LaunchError> {
-        use signal_hook::consts::{SIGINT, SIGQUIT};
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         let interrupts = counted(&[SIGINT, SIGQUIT])?;
-        Ok(Interrupts { interrupts, ..Interrupts::terminations()? })
-    }
-
-    /// Counts what the terminal does not send to the program, and leaves its keys to somebody else.
-    ///
-    /// # Errors
-    /// When the system refuses handlers.
-    pub fn terminations() -> Result<Interrupts, LaunchError> {
-        use signal_hook::consts::{SIGHUP, SIGTERM};
-        Ok(Interrupts { terminations: counted(&[SIGTERM, SIGHUP])?, ..Interrupts::ignored() })
+        Ok(Interrupts { interrupts, terminations: counted(&[SIGTERM, SIGHUP])?, terminations_passed: 0 })
     }
 
     /// How often somebody wanted us, or the program, to end.

@@ -43,6 +43,14 @@ fn environment_of(number: u32) -> io::Result<Vec<u8>> {
     Ok(environment)
 }
 
+/// Returns whether a process is there and runs: one that nobody has waited for has a number still.
+pub fn is_alive(pid: u32) -> bool {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold whatever it likes; the state follows it.
+    let state = stat.rsplitn(2, |byte| *byte == b')').next().and_then(|rest| rest.get(1));
+    state.is_some_and(|state| !matches!(state, b'Z' | b'X'))
+}
+
 /// What the kernel calls a process; empty when it has ended.
 pub fn name_of(pid: u32) -> String {
     let name = std::fs::read(format!("/proc/{pid}/comm")).unwrap_or_default();

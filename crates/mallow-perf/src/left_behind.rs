@@ -1,27 +1,17 @@
 //! Processes that a command has left behind: sampling ends with the command, as perf's does, and they run on.
 
 use mallow_base::printable;
+use mallow_launch::started::{is_alive, name_of};
 
 /// How many are named.
 const NAMED_MAX: usize = 3;
 
 /// Returns those of these processes that run, by pid and name. One that has taken a number over has another name, as a rule.
 pub(crate) fn that_run<'a>(processes: impl Iterator<Item = (u32, &'a str)>) -> Vec<(u32, &'a str)> {
-    let mut running: Vec<(u32, &str)> = processes.filter(|(pid, name)| runs(*pid, name)).collect();
+    let mut running: Vec<(u32, &str)> =
+        processes.filter(|(pid, name)| is_alive(*pid) && name_of(*pid) == *name).collect();
     running.sort_unstable();
     running
-}
-
-fn runs(pid: u32, name: &str) -> bool {
-    let is_there = rustix::process::Pid::from_raw(pid as i32)
-        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(rustix::io::Errno::SRCH));
-    // Most are gone: the file is read for few.
-    is_there
-        && std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| {
-            // `PID (NAME) STATE …`; the name may hold whatever it likes.
-            let named = stat.split_once('(').and_then(|(_, rest)| rest.rsplit_once(") "));
-            named.is_some_and(|(now, rest)| now == name && !rest.starts_with(['Z', 'X']))
-        })
 }
 
 /// The sentence about them; none where nothing was left.
@@ -47,8 +37,7 @@ mod tests {
     fn who_runs_under_its_name_is_found() {
         let mut child = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let (pid, own) = (child.id(), std::process::id());
-        let name = || std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap();
-        while name() != "sleep\n" {
+        while name_of(pid) != "sleep" {
             std::thread::yield_now();
         }
         let found = |name| that_run([(pid, name), (own, "another"), (u32::MAX >> 1, "gone")].into_iter());
@@ -56,7 +45,7 @@ mod tests {
         assert_eq!(found("shell"), []);
         child.kill().unwrap();
         // One that nobody has waited for has a number still.
-        while runs(pid, "sleep") {
+        while is_alive(pid) {
             std::thread::yield_now();
         }
         assert_eq!(found("sleep"), []);

@@ -66,7 +66,7 @@ extern "C" fn start(_: usize, _: usize, environment: Strings) {
     deep_binding::find_real();
     mallow_recorder::modules::note_executable();
     mallow_recorder::bootstrap::note_malloc(start as *const () as usize);
-    mallow_recorder::starts::note_library(start as *const () as usize);
+    mallow_recorder::starts::note_preloads(start as *const () as usize);
     mallow_recorder::script::note_loaded();
     mallow_recorder::bootstrap::start();
     mappings::install();

@@ -4,8 +4,8 @@
 //! `vfork` child, on its parent's memory and stack: what is mapped is unmapped before the program takes over, nothing else is kept,
 //! and `errno` is not touched.
 
-use crate::elf;
 use crate::filters;
+use crate::objects;
 use crate::own_limits;
 use crate::process;
 use crate::session;
@@ -34,19 +34,15 @@ static OWN_PATH: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 /// What was preloaded when this program began, a string on its first stack; null for nothing. What it does to its environment does not change that.
 static PRELOADS_AT_START: AtomicPtr<c_char> = AtomicPtr::new(core::ptr::null_mut());
 
-/// Finds the path of our library, in which `own` is an address, and what is preloaded. Takes the loader's lock.
-pub fn note_library(own: usize) {
+/// Finds out what is preloaded: our library, in which `own` is an address, and all others. May take the loader's lock.
+pub fn note_preloads(own: usize) {
     // SAFETY: the environment as it is at the start.
     if let Some(list) = unsafe { value_in(session::environ().unwrap_or(core::ptr::null()), PRELOADS) } {
         PRELOADS_AT_START.store(list.as_ptr().cast_mut().cast(), Ordering::Relaxed);
     }
-    elf::each_object(|object| {
-        let is_ours = object.contains(own);
-        if is_ours {
-            OWN_PATH.store(object.name().cast_mut(), Ordering::Relaxed);
-        }
-        is_ours
-    });
+    if let Some(object) = objects::find(own) {
+        OWN_PATH.store(object.name.cast_mut(), Ordering::Relaxed);
+    }
 }
 
 /// What a program's environment says of preloaded libraries.

@@ -6,6 +6,7 @@ use crate::{exit_code, output};
 use mallow_capture::process::{self, Runtime};
 use mallow_capture::{Options, capture, hooked};
 use mallow_collect::exit_of_status;
+use mallow_launch::started::is_alive;
 use mallow_launch::{Interrupts, RunningCommand, SpawnOptions, start_unrecorded};
 use mallow_query::Failure;
 use std::path::Path;
@@ -85,7 +86,7 @@ fn again_and_again(command: u32, every: Duration, folder: Option<&Path>, redact:
             let taken = take(pid, &Options { output: folder, redact, all: false });
             // A process that has exited meanwhile needs no message.
             if let Err(failure) = taken
-                && process::is_alive(pid)
+                && is_alive(pid)
             {
                 output::warn(&[failure.sentence().to_owned()]);
             }

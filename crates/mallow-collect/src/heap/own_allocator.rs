@@ -99,7 +99,7 @@ impl NotSeen {
             ),
             NotSeen::InFront => (
                 "which is called in the place of mallow's".to_owned(),
-                "have mallow's be the first in LD_PRELOAD",
+                "have mallow's be the first in LD_PRELOAD, or leave that library out",
             ),
             NotSeen::Valgrind => ("to which it leads all calls".to_owned(), "record without valgrind"),
             NotSeen::Threads => (

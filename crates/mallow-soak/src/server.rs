@@ -155,11 +155,13 @@ impl Running {
 
     /// Stops it: sends SIGTERM, waits, and then kills what is left. Returns how it ended.
     pub(crate) fn stop(&mut self) -> Stopped {
-        let Some(life) = self.life.take() else { return Stopped::default() };
-        if matches!(life, Life::Foreign) {
-            self.life = Some(life);
+        if matches!(self.life, Some(Life::Foreign)) {
             return Stopped { how: "still running".into(), ..Stopped::default() };
         }
+        if self.life.is_none() {
+            return Stopped::default();
+        }
+        // The recording stays until they have ended: of a process that went into the background nothing else tells.
         self.signal(Signal::TERM);
         let asked = Instant::now();
         // Two impatient Ctrl-C also lead here: the server gets its time in any case.
@@ -167,7 +169,7 @@ impl Running {
             std::thread::sleep(Duration::from_millis(10));
         }
         self.kill();
-        how_it_ended(life)
+        self.life.take().map(how_it_ended).unwrap_or_default()
     }
 
     /// Kills what is left. The kernel may keep a process for a while; the wait for that is bounded.

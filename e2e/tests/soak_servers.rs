@@ -1,5 +1,6 @@
 //! Servers and inputs that cannot be soaked: a sentence, the exit code, and no process left running.
 
+use e2e::program::build_text;
 use e2e::soak::{Mode, free_port};
 use e2e::{Exit, Finished, Workshop, run};
 use std::fs;
@@ -134,6 +135,87 @@ fn a_server_that_goes_into_the_background_is_observed_and_ended() {
         assert!(sample["descriptors"].as_u64() > Some(6), "{sample:#}");
     }
     assert_eq!(running(&folder), [""; 0], "{finished}");
+}
+
+/// Answers requests; asked to end, it leaves a process in the background that comes to its first call after half a second, and
+/// that does not end when it is asked to.
+const LEAVES_A_LATECOMER: &str = r#"
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *self;
+
+/* Not by fork, whose child is recorded before it becomes another program. */
+static void begin(char *what) {
+    char *words[] = {self, what, 0};
+    signal(SIGTERM, SIG_IGN);
+    posix_spawnattr_t setting;
+    posix_spawnattr_init(&setting);
+    posix_spawnattr_setflags(&setting, POSIX_SPAWN_SETSID);
+    posix_spawn(&(pid_t){0}, self, 0, &setting, words, environ);
+    _exit(0);
+}
+
+static void leave(int asked) {
+    (void)asked;
+    begin("between");
+}
+
+static int latecomer(void) {
+    usleep(500000);
+    char *volatile block = malloc(1000);
+    sleep(20);
+    free(block);
+    return creat("went-on", 0600) < 0;
+}
+
+int main(int count, char **words) {
+    if (count != 2 || chdir(dirname(strdup(words[0]))))
+        return 1;
+    if (!strcmp(words[1], "latecomer"))
+        return latecomer();
+    self = words[0];
+    if (!strcmp(words[1], "between"))
+        begin("latecomer");
+    signal(SIGTERM, leave);
+    int one = 1, listening = socket(AF_INET, SOCK_STREAM, 0);
+    setsockopt(listening, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(atoi(words[1]))};
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(listening, (struct sockaddr *)&at, sizeof at) || listen(listening, 64))
+        return 1;
+    for (;;) {
+        char request[4096], answer[] = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok";
+        int connection = accept(listening, 0, 0);
+        free(malloc(100));
+        if (read(connection, request, sizeof request) > 0 && write(connection, answer, sizeof answer - 1) < 0)
+            return 1;
+        close(connection);
+    }
+}
+"#;
+
+/// Nobody knows it when the server is asked to end: it has left everything, and its recording begins later.
+#[test]
+fn what_a_server_leaves_behind_at_its_end_is_ended_too() {
+    let workshop = Workshop::new("soak-latecomer");
+    let port = free_port();
+    let server = build_text(workshop.path(), "server", LEAVES_A_LATECOMER);
+    let server = server.to_string_lossy().into_owned();
+    let finished = soak(port, &["--max-time", "2s"], &[&server, &port.to_string()]);
+    assert_eq!(running(&format!("{server} latecomer")), [""; 0], "{finished}");
+    assert!(!workshop.file("went-on").exists(), "{finished}");
+    assert!(
+        ["INCONCLUSIVE", "CLEAN", "PLATEAU"].iter().any(|it| finished.stdout.starts_with(it)),
+        "{finished}"
+    );
 }
 
 /// The C library changes the user of all threads, and aborts a process if the results differ: mallow's thread does

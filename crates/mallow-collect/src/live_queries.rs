@@ -21,6 +21,8 @@ pub(crate) enum Query {
     Live(Sender<(u64, u64)>),
     Stacks(Sender<LiveStacks>),
     Order(Order, Duration, Sender<Vec<AllocatorAccount>>),
+    /// Nobody asks any more: it has no answer.
+    End,
 }
 
 /// Those who ask.
@@ -112,6 +114,10 @@ impl Observer for LiveQueries {
         self.taken.extend(self.receiver.try_iter());
     }
 
+    fn is_over(&self) -> bool {
+        self.taken.iter().any(|query| matches!(query, Query::End))
+    }
+
     /// Answers the accepted queries. A caller that has stopped waiting gets no answer.
     fn after_pass(&mut self, processes: &mut [TracedProcess]) {
         self.registered.set(processes.iter().map(|process| process.pid));
@@ -125,6 +131,7 @@ impl Observer for LiveQueries {
                 Query::Order(order, patience, reply) => {
                     self.orders.push(give_order(processes, order, patience, reply));
                 }
+                Query::End => {}
             }
         }
         self.orders.retain(|pending| !pending.is_over(processes));

@@ -109,12 +109,13 @@ impl LiveSession {
         self.recording.is_finished()
     }
 
-    /// Waits until every process of the program has ended; returns how the command ended, and warnings about the
-    /// metrics.
+    /// Ends the recording. Processes that still run go on without it, and are named. Returns how the command ended, and warnings about the metrics.
     ///
     /// # Errors
     /// If the recording failed.
-    pub fn wait(self) -> Result<Ending, CollectError> {
+    pub fn end(self) -> Result<Ending, CollectError> {
+        // Nobody hears it of a program that has ended.
+        let _ = self.queries.send(Query::End);
         join(self.recording)
     }
 }
@@ -141,6 +142,7 @@ fn run(
         collector.detach(&mut command);
         return Err(error);
     }
+    collector.close_all()?;
     collector.name_missing_starts();
     Ok(Ending {
         exit: command.exit(),

@@ -148,9 +148,10 @@ impl Running {
         self.holders.of(pids, look)
     }
 
-    /// Returns whether all of its processes are gone. Its first process may exit while others continue.
+    /// Returns whether all of its processes are gone. Its first process may exit while others continue, and one that it has left behind is
+    /// known when it registers: the recording waits for that.
     pub(crate) fn has_ended(&self) -> bool {
-        self.processes().0.is_empty()
+        self.processes().0.is_empty() && self.watched().is_none_or(LiveSession::has_ended)
     }
 
     /// Stops it: sends SIGTERM, waits, and then kills what is left. Returns how it ended.
@@ -245,7 +246,7 @@ fn launch(
 
 fn how_it_ended(life: Life) -> Stopped {
     let how = match life {
-        Life::Recorded(watched) => match watched.wait() {
+        Life::Recorded(watched) => match watched.end() {
             Ok(Ending { exit, warnings, faults }) => {
                 return Stopped { how: exit.map_or_else(unknown, in_words), warnings, faults };
             }

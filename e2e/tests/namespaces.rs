@@ -2,7 +2,7 @@
 
 use e2e::Workshop;
 use e2e::program::build_text;
-use e2e::run::{self, Finished};
+use e2e::run::{self, Exit, Finished};
 use e2e::session::{json, metric};
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
@@ -206,4 +206,36 @@ fn the_file_outside_is_not_taken_for_the_one_inside() {
     // Inside, another program is at the path of the one outside.
     place.holds(also, "mount --bind app own && ./own");
     assert!(Path::new(&place.workshop.file("own")).exists());
+}
+
+/// What `/proc` says of process 7 is of another one than our process 7 there, and so is the memory that a static program's recorder would be written to.
+#[test]
+fn where_proc_is_of_other_processes_none_is_watched() {
+    let place = Place::new("other-proc", None);
+    let mallow = place.workshop.file("mallow");
+    let mallow = mallow.to_string_lossy();
+    let url = "http://127.0.0.1:9/";
+    let refused: [(&[&str], i32); 8] = [
+        (&["record", "./app"], 125),
+        (&["stat", "./app"], 125),
+        (&["cpu", "./app"], 125),
+        (&["cpu", "--pid", "7"], 125),
+        (&["check", "."], 2),
+        (&["bench", "./app"], 2),
+        (&["soak", "--url", url, "--pid", "7"], 2),
+        (&["heap", "capture", "7"], 2),
+    ];
+    let within = |own_proc: bool, words: &[&str]| {
+        let mut command = run::command("unshare");
+        command.args(["-r", "--pid", "--fork"]).args(own_proc.then_some("--mount-proc"));
+        run::finish(command.arg(&*mallow).args(words).current_dir(place.workshop.path()))
+    };
+    for (words, code) in refused {
+        let finished = within(false, words).ended(Exit::Status(code));
+        assert!(finished.stderr.contains("mount the own one: unshare"), "{finished}");
+    }
+    let recorded = within(true, &["record", "-o", "a.mallow", "./app"]).ended(Exit::Status(0));
+    assert!(!recorded.stderr.contains("warning"), "{recorded}");
+    // What reads files alone goes on.
+    assert_eq!(within(false, &["report", "--json", "a.mallow"]).exit, Exit::Status(0));
 }

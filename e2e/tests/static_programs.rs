@@ -2,7 +2,7 @@
 //! Their metrics are those of the same source linked dynamically, only documented differences remain, and what cannot
 //! be recorded is refused in a sentence.
 
-use e2e::program::build_text;
+use e2e::program::{build_text, build_text_with};
 use e2e::run::{self, Exit};
 use e2e::session::metric;
 use e2e::{Session, Workshop, stacks};
@@ -242,4 +242,20 @@ fn where_nothing_may_be_traced_a_static_program_is_refused_in_a_sentence() {
     let said = run::finish(&mut command).ended(Exit::Status(125)).stderr;
     assert!(said.contains("does not let mallow trace it before its first instruction"), "{said}");
     assert!(!workshop.file("x.mallow").exists());
+}
+
+/// The executable cannot be read there, nor the process's memory: it stood still for ever, and mallow with it.
+#[test]
+fn without_proc_a_static_program_is_refused_and_ended() {
+    let workshop = Workshop::new("no-proc");
+    let program = build_text_with(workshop.path(), "static", "int main(void) { return 0; }\n", &["-static"]);
+    let mallow = run::mallow_binary();
+    let [program, mallow] = [&program, &mallow].map(|path| path.to_string_lossy().into_owned());
+    for command in ["record -o a.mallow", "stat"] {
+        let line = format!("mount -t tmpfs none /proc; exec timeout -k 1 10 {mallow} {command} -- {program}");
+        let mut command = run::command("unshare");
+        let finished = run::finish(command.args(["-rm", "sh", "-c", &line]).current_dir(workshop.path()));
+        let finished = finished.ended(Exit::Status(125));
+        assert!(finished.stderr.contains("a static program: "), "{finished}");
+    }
 }

@@ -34,8 +34,12 @@ pub(crate) struct Tracee {
     memory: File,
     /// What was sent to it meanwhile.
     pending: Vec<Signal>,
-    is_ours: bool,
+    held: Held,
 }
+
+/// A process that stands still for us, and would do so for ever. Dropped, it is killed.
+#[derive(Debug)]
+struct Held(Option<Pid>);
 
 /// A system call's number and its arguments.
 pub(crate) type Call = (i64, [u64; 6]);
@@ -48,11 +52,12 @@ impl Tracee {
         while stopped(pid, &mut pending)? != Signal::SIGTRAP {
             ptrace::cont(pid, None).map_err(InjectError::of_trace("look at it"))?;
         }
+        let held = Held(Some(pid));
         let what = InjectError::of_trace("look at it");
         ptrace::setoptions(pid, ptrace::Options::PTRACE_O_EXITKILL).map_err(what)?;
         let open = File::options().read(true).write(true).open(format!("/proc/{pid}/mem"));
         let memory = open.map_err(InjectError::refused("write its memory"))?;
-        Ok(Tracee { pid, memory, pending, is_ours: true })
+        Ok(Tracee { pid, memory, pending, held })
     }
 
     pub(crate) fn registers(&self) -> Result<libc::user_regs_struct, InjectError> {
@@ -124,18 +129,16 @@ impl Tracee {
     /// Lets it go on from where it stands.
     pub(crate) fn release(mut self) -> Result<(), InjectError> {
         ptrace::detach(self.pid, None).map_err(InjectError::of_trace("let it go"))?;
-        self.is_ours = false;
+        self.held.0 = None;
         // What was meant for it meanwhile.
         self.pending.iter().for_each(|signal| _ = kill(self.pid, *signal));
         Ok(())
     }
 }
 
-impl Drop for Tracee {
+impl Drop for Held {
     fn drop(&mut self) {
-        if self.is_ours {
-            let _ = kill(self.pid, Signal::SIGKILL);
-        }
+        self.0.into_iter().for_each(|pid| _ = kill(pid, Signal::SIGKILL));
     }
 }
 

@@ -9,6 +9,15 @@ const GROWING: Duration = Duration::from_secs(2);
 /// So many numbers are tried one by one in less time than the kernel lists all processes.
 const TRIED_MAX: u32 = 300;
 
+/// Returns whether `/proc` is of another namespace of processes, in which ours has another number: what it says of process 7, and the memory of process 7 there, is
+/// another one's than our process 7.
+pub fn are_of_others() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    // Our number in the namespace of `/proc`, in the one below, and so on up to our own.
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    numbers.is_some_and(|numbers| numbers.split_whitespace().count() > 1)
+}
+
 /// Returns numbers among which are those of all processes that were started after process `first`, which was started at a time.
 pub fn numbers_after(first: u32, began: Instant) -> Vec<u32> {
     let last = last_number().filter(|last| (first..=first + TRIED_MAX).contains(last));

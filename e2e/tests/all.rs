@@ -97,4 +97,5 @@ mod static_hazards;
 mod static_programs;
 mod strangers;
 mod streams;
+mod time_namespaces;
 mod verified;

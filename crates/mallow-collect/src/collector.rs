@@ -12,6 +12,7 @@ use crate::findings::Findings;
 use crate::heap::Executables;
 use crate::latecomers::Latecomers;
 use crate::mapping::Mapping;
+use crate::moment::Moment;
 use crate::out_of_memory::KilledBefore;
 use crate::peer::have_ended;
 use crate::poll_backoff::{PollBackoff, sample_interval, sleep_until_ready};
@@ -383,7 +384,7 @@ impl<S: Sink + Send> Collector<S> {
         let executables = &mut self.executables;
         let process =
             TracedProcess::begin(registration, index, wanted, executables, &self.clock, &mut self.sink)?;
-        self.starts.meet(process.at_start().pid, process.at_start().started_ns);
+        self.starts.meet(process.at_start().pid, Moment::of_registration(process.at_start(), index));
         self.remains = None;
         if self.registered == 0 && !wanted.own {
             self.doorbells = Doorbells::start();

@@ -6,6 +6,7 @@
 //! for, and when so much memory came that it is looked at.
 
 use crate::mapping::{FileId, Noted};
+use crate::moment::Moment;
 use mallow_base::printable;
 use mallow_launch::started::{has_library, mappings_of, name_of};
 use mallow_wire::shared::Header;
@@ -20,7 +21,7 @@ pub(crate) struct Image {
     pid: u32,
     /// As it sees itself.
     own_pid: u32,
-    started_ns: u64,
+    registered: Moment,
     /// The file of its shared memory.
     file: FileId,
     replaced: Option<Replaced>,
@@ -45,10 +46,10 @@ const LOADED_MAX: Duration = Duration::from_secs(1);
 const REGISTERED_MAX: Duration = Duration::from_secs(3);
 
 impl Image {
-    /// The program of a process that registers.
-    pub(crate) fn new(pid: u32, header: &Header, file: FileId) -> Image {
-        let looked_at = Instant::now();
-        Image { pid, own_pid: header.pid, started_ns: header.started_ns, file, replaced: None, looked_at }
+    /// The program of a process that registers, and is that number of all.
+    pub(crate) fn new(pid: u32, index: u32, header: &Header, file: FileId) -> Image {
+        let (looked_at, registered) = (Instant::now(), Moment::of_registration(header, index));
+        Image { pid, own_pid: header.pid, registered, file, replaced: None, looked_at }
     }
 
     /// Looks whether it was replaced. `noted` is what the process has noted last that has neither failed nor registered; `is_waited_for`, whether the
@@ -57,7 +58,7 @@ impl Image {
         if self.replaced.is_some() {
             return;
         }
-        match noted(self.own_pid).filter(|noted| noted.time_ns >= self.started_ns) {
+        match noted(self.own_pid).filter(|noted| noted.at.follows(self.registered)) {
             Some(noted) if self.is_gone(noted) => {
                 let may_register = noted.may_register();
                 self.replaced = Some(Replaced { since: Instant::now(), may_register, unnoted: None });

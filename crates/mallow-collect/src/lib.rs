@@ -53,6 +53,7 @@ mod marks;
 mod marks_tests;
 mod module_map;
 mod modules;
+mod moment;
 mod out_of_memory;
 mod output;
 mod own;

@@ -5,6 +5,7 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
+use crate::moment::Moment;
 use crate::prefetch::prefetch;
 use mallow_scripts::CodeLog;
 use mallow_trace::MappedModule;
@@ -24,7 +25,7 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Noted {
     pub(crate) pid: u32,
-    pub(crate) time_ns: u64,
+    pub(crate) at: Moment,
     pub(crate) network: u64,
     pub(crate) found: u32,
     pub(crate) path: String,
@@ -220,11 +221,11 @@ impl Mapping {
         }
     }
 
-    /// Takes a note of a program that is started; none when there is none at this index.
-    pub(crate) fn take_start(&self, index: usize) -> Option<Noted> {
-        assert!(index < START_NOTES);
+    /// Takes a note of a program that is started; none when there is none at this place. The process was that number of all to register.
+    pub(crate) fn take_start(&self, place: usize, index: u32) -> Option<Noted> {
+        assert!(place < START_NOTES);
         // SAFETY: within the mapping by the check above; all fields are atomics.
-        let note = unsafe { &*self.base().add(STARTS_OFFSET).cast::<StartNote>().add(index) };
+        let note = unsafe { &*self.base().add(STARTS_OFFSET).cast::<StartNote>().add(place) };
         if note.state.load(Ordering::Acquire) != START_NOTED {
             return None;
         }
@@ -232,7 +233,7 @@ impl Mapping {
         let path: Vec<u8> = note.path[..path_bytes].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
         let noted = Noted {
             pid: note.pid.load(Ordering::Relaxed),
-            time_ns: note.time_ns.load(Ordering::Relaxed),
+            at: Moment::of_note(&self.at_start, index, note.time_ns.load(Ordering::Relaxed)),
             network: note.network.load(Ordering::Relaxed),
             found: note.found.load(Ordering::Relaxed),
             path: String::from_utf8_lossy(&path).into_owned(),

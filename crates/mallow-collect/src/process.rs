@@ -133,7 +133,7 @@ impl TracedProcess {
             false => MemoryWatch::new(pid, mapping.executable(), executables),
         };
         let code_lists = CodeLists::of(pid, header.pid);
-        let image = Image::new(pid, header, mapping.file());
+        let image = Image::new(pid, index, header, mapping.file());
         let readers = if wanted.own { channels::read_up(&mapping) } else { Vec::new() };
         Ok(TracedProcess {
             index,
@@ -257,7 +257,7 @@ impl TracedProcess {
 
     /// Takes the notes of programs that it starts.
     pub(crate) fn take_starts(&mut self, starts: &mut Starts) {
-        starts.take(&self.mapping, &mut self.starts_seen);
+        starts.take(&self.mapping, self.index, &mut self.starts_seen);
     }
 
     /// Looks whether another program runs in it.

@@ -4,6 +4,7 @@
 //! number, is that program. The others were not recorded, and the note says why as far as anybody knows.
 
 use crate::mapping::{Mapping, Noted};
+use crate::moment::Moment;
 use mallow_launch::{PRIVILEGED, has_capabilities, obstacle_sentence};
 use mallow_wire::executable::Obstacle;
 use mallow_wire::starts::*;
@@ -23,8 +24,8 @@ const PENDING_MAX: usize = 1024;
 pub(crate) struct Starts {
     /// The number of our network namespace; 0 when it is not known.
     network: u64,
-    /// Process and time of introductions.
-    met: VecDeque<(u32, u64)>,
+    /// Processes that have registered, and when.
+    met: VecDeque<(u32, Moment)>,
     pending: VecDeque<Noted>,
     /// Path, reason, first process, and how many, in the order in which they were found.
     named: Vec<(String, String, u32, u64)>,
@@ -39,22 +40,22 @@ impl Default for Starts {
 }
 
 impl Starts {
-    /// Somebody has registered.
-    pub(crate) fn meet(&mut self, pid: u32, started_ns: u64) {
+    /// A process, as it sees itself, has registered.
+    pub(crate) fn meet(&mut self, pid: u32, at: Moment) {
         if self.met.len() == MET_MAX {
             self.met.pop_front();
         }
-        self.met.push_back((pid, started_ns));
-        self.pending.retain(|noted| !noted.becomes(pid, started_ns));
+        self.met.push_back((pid, at));
+        self.pending.retain(|noted| !noted.becomes(pid, at));
     }
 
-    /// Takes what a process has noted. `seen` is how many notes were taken before.
-    pub(crate) fn take(&mut self, mapping: &Mapping, seen: &mut u32) {
+    /// Takes what a process has noted that was that number of all to register. `seen` is how many notes were taken before.
+    pub(crate) fn take(&mut self, mapping: &Mapping, index: u32, seen: &mut u32) {
         let noted = mapping.header().starts_noted.load(std::sync::atomic::Ordering::Acquire);
         if noted != *seen {
             *seen = noted;
             let used = mapping.header().starts_high.load(std::sync::atomic::Ordering::Relaxed) as usize;
-            let notes = (0..used.min(START_NOTES)).filter_map(|index| mapping.take_start(index));
+            let notes = (0..used.min(START_NOTES)).filter_map(|place| mapping.take_start(place, index));
             notes.for_each(|noted| self.note(noted));
         }
     }
@@ -71,8 +72,8 @@ impl Starts {
 
     fn note(&mut self, noted: Noted) {
         if noted.found == FOUND_FAILED {
-            self.pending.retain(|other| other.pid != noted.pid || other.time_ns != noted.time_ns);
-        } else if !self.met.iter().any(|(pid, started_ns)| noted.becomes(*pid, *started_ns)) {
+            self.pending.retain(|other| other.pid != noted.pid || other.at != noted.at);
+        } else if !self.met.iter().any(|(pid, at)| noted.becomes(*pid, *at)) {
             if self.pending.len() == PENDING_MAX
                 && let Some(oldest) = self.pending.pop_front()
             {
@@ -119,8 +120,8 @@ const STATIC: &str = "it is a static program, which loads no libraries, and into
 impl Noted {
     /// Returns whether a process that registers like this is the program. One that cannot load the library is not,
     /// although it may `exec` another one.
-    fn becomes(&self, pid: u32, started_ns: u64) -> bool {
-        self.pid == pid && started_ns >= self.time_ns && self.may_register()
+    fn becomes(&self, pid: u32, at: Moment) -> bool {
+        self.pid == pid && at.follows(self.at) && self.may_register()
     }
 
     /// Returns whether the program itself may register.
@@ -165,7 +166,11 @@ mod tests {
     use super::*;
 
     fn noted(pid: u32, time_ns: u64, found: u32, path: &str) -> Noted {
-        Noted { pid, time_ns, network: 0, found, path: path.into() }
+        Noted { pid, at: Moment::at(0, time_ns, 1), network: 0, found, path: path.into() }
+    }
+
+    fn registered(time_ns: u64) -> Moment {
+        Moment::at(0, time_ns, 2)
     }
 
     fn after(steps: impl FnOnce(&mut Starts)) -> Vec<String> {
@@ -179,13 +184,13 @@ mod tests {
         assert!(
             after(|starts| {
                 starts.note(noted(7, 100, 0, "/a"));
-                starts.meet(7, 101)
+                starts.meet(7, registered(101))
             })
             .is_empty()
         );
         assert!(
             after(|starts| {
-                starts.meet(7, 101);
+                starts.meet(7, registered(101));
                 starts.note(noted(7, 100, 0, "/a"))
             })
             .is_empty()
@@ -193,7 +198,7 @@ mod tests {
         // The process before the start, and another one.
         for (pid, started_ns) in [(7, 99), (8, 101)] {
             let told = after(|starts| {
-                starts.meet(pid, started_ns);
+                starts.meet(pid, registered(started_ns));
                 starts.note(noted(7, 100, 0, "/a"))
             });
             assert!(
@@ -218,7 +223,7 @@ mod tests {
     fn a_static_program_is_named_although_another_follows_in_its_process() {
         let told = after(|starts| {
             starts.note(noted(7, 100, FOUND_STATIC, "/a"));
-            starts.meet(7, 101)
+            starts.meet(7, registered(101))
         });
         assert!(told[0].contains("it is a static program"), "{told:?}");
     }

@@ -11,6 +11,7 @@ use crate::image::Image;
 use crate::latecomers::Latecomers;
 use crate::limits;
 use crate::mapping::Mapping;
+use crate::moment::Moment;
 use crate::patching::Inside;
 use crate::peer::{Peer, have_ended};
 use crate::poll_backoff::sample_interval;
@@ -184,7 +185,7 @@ impl Counting {
             let has_accepted = self.accept(Session::accept_pending);
             for counted in &mut self.open {
                 channels::recycle(&counted.mapping, counted.pid, |_, _| true);
-                self.starts.take(&counted.mapping, &mut counted.starts_seen);
+                self.starts.take(&counted.mapping, counted.index as u32, &mut counted.starts_seen);
             }
             if sampled.elapsed() >= sample_interval(self.open.len()) {
                 sampled = Instant::now();
@@ -234,8 +235,9 @@ impl Counting {
                     continue;
                 }
             };
-            self.starts.meet(mapping.at_start().pid, mapping.at_start().started_ns);
-            let pid = registration.peer.pid;
+            let (pid, index) = (registration.peer.pid, self.processes.len());
+            let registered = Moment::of_registration(mapping.at_start(), index as u32);
+            self.starts.meet(mapping.at_start().pid, registered);
             self.processes.push(Process {
                 pid,
                 parent_pid: mapping.at_start().parent_pid,
@@ -243,9 +245,8 @@ impl Counting {
                 started_us: self.started.elapsed().as_micros() as u64,
                 ..Process::default()
             });
-            let index = self.processes.len() - 1;
             let memory = MemoryWatch::new(pid, mapping.executable(), &mut self.executables);
-            let image = Image::new(pid, mapping.at_start(), mapping.file());
+            let image = Image::new(pid, index as u32, mapping.at_start(), mapping.file());
             let peer = registration.peer;
             self.open.push(Counted { mapping, peer, index, pid, starts_seen: 0, memory, image });
         }
@@ -283,7 +284,7 @@ impl Counting {
     }
 
     fn close(&mut self, counted: &mut Counted, exit: Option<Exit>) {
-        self.starts.take(&counted.mapping, &mut counted.starts_seen);
+        self.starts.take(&counted.mapping, counted.index as u32, &mut counted.starts_seen);
         let events_lost = unseen::events_lost(&counted.mapping, false);
         let sentences = unseen::warnings(&counted.mapping, counted.pid);
         let sentences = sentences.into_iter().chain(unseen::loss(events_lost, counted.pid));

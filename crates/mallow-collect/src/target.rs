@@ -11,6 +11,7 @@ use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::patches::PATCHES_VARIABLE;
 use mallow_wire::shared::{BEGIN_VARIABLE, MODE_VARIABLE};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 
 /// What a collector needs to know of the processes that it collects from.
 pub(crate) trait Target {
@@ -58,6 +59,11 @@ impl Mode {
     }
 }
 
+/// The number of our time namespace; 0 where there are none.
+fn clock() -> u64 {
+    std::fs::metadata("/proc/self/ns/time").map_or(0, |file| file.ino())
+}
+
 /// A command with the recorder in it.
 #[derive(Debug)]
 pub(crate) struct TracedCommand {
@@ -78,8 +84,8 @@ impl TracedCommand {
     ) -> Result<TracedCommand, CollectError> {
         let session = session.variable();
         let mut variables = vec![(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
-        let begin = if let Mode::RecordFrom(ns) = mode { Some(ns.to_string()) } else { None };
-        variables.extend(begin.as_deref().map(|ns| (BEGIN_VARIABLE, ns)));
+        let begin = if let Mode::RecordFrom(ns) = mode { Some(format!("{ns}:{}", clock())) } else { None };
+        variables.extend(begin.as_deref().map(|begin| (BEGIN_VARIABLE, begin)));
         variables.extend(inside.plan.as_deref().map(|path| (PATCHES_VARIABLE, path)));
         let preload =
             Preload { name_start: LIBRARY_NAME_START, library: inside.library, variables: &variables };

@@ -2,6 +2,7 @@
 
 use crate::preload::LIBRARY_NAME_START;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
 /// In so long numbers of processes do not begin again: those of later ones are larger.
@@ -78,6 +79,25 @@ pub fn mappings_of(pid: u32) -> io::Result<Vec<u8>> {
 pub fn has_library(mappings: &[u8]) -> bool {
     let name = [b"/", LIBRARY_NAME_START.as_bytes()].concat();
     mappings.windows(name.len()).any(|at| at == name)
+}
+
+/// Returns how far the monotonic clock of a process is ahead of ours: it is where it is in another time namespace. None of a process that has ended.
+pub fn clock_ahead_ns(pid: u32) -> Option<i64> {
+    let pid = pid.to_string();
+    let namespace = |of: &str| Some(std::fs::metadata(format!("/proc/{of}/ns/time")).ok()?.ino());
+    match (namespace(&pid), namespace("self")) {
+        (theirs, ours) if theirs == ours => Some(0),
+        (None, _) => None,
+        _ => Some(clock_offset_ns(&pid)? - clock_offset_ns("self")?),
+    }
+}
+
+/// The offset of the monotonic clock where a process is, as `timens_offsets` has it in a line of a name, seconds and nanoseconds.
+fn clock_offset_ns(of: &str) -> Option<i64> {
+    let offsets = std::fs::read_to_string(format!("/proc/{of}/timens_offsets")).ok()?;
+    let mut numbers = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+    let [seconds, nanoseconds] = [(); 2].map(|()| numbers.next()?.parse::<i64>().ok());
+    seconds?.checked_mul(1_000_000_000)?.checked_add(nanoseconds?)
 }
 
 /// Returns whether a number is that of a thread beside a process's first, which has a folder too.

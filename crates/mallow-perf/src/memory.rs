@@ -1,5 +1,6 @@
 //! The memory that the command's processes write into, from our side: slots, and regions with logs of code.
 
+use mallow_launch::started::clock_ahead_ns;
 use mallow_scripts::CodeLog;
 use mallow_wire::script::{CODE_LOG_BYTES, Scripts};
 use mallow_wire::shared::PAGE_BYTES;
@@ -8,6 +9,7 @@ use mallow_wire::timers::{
     SlotHead, THREAD_SHIFT, WRITING, memory_bytes, region_offset, slot_bytes, slots_bytes,
 };
 use memmap2::{MmapOptions, MmapRaw};
+use rustc_hash::FxHashMap;
 use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate, memfd_create,
 };
@@ -23,6 +25,8 @@ pub(crate) struct Memory {
     room_bytes: u32,
     /// Slots that were being written at the last check, with the writer.
     writers: Vec<u32>,
+    /// Processes whose clock was not ours when it was seen last, and how far it was ahead.
+    clocks_ahead_ns: FxHashMap<u32, i64>,
 }
 
 /// Constants of the header.
@@ -70,7 +74,8 @@ impl Memory {
             (*header).filters = head.filters;
             (*header).way = head.way;
         }
-        Ok(Memory { map, file, slots, room_bytes, writers: vec![FREE; slots as usize] })
+        let (writers, clocks_ahead_ns) = (vec![FREE; slots as usize], FxHashMap::default());
+        Ok(Memory { map, file, slots, room_bytes, writers, clocks_ahead_ns })
     }
 
     /// Returns the path by which other processes of this user open it.
@@ -150,9 +155,32 @@ impl Memory {
                 free_of_dead(state, seen, &mut self.writers[number]);
             }
         }
+        self.set_by_our_clock(&mut taken);
         // A sample's script frames precede it.
         taken.sort_by_key(|taken| (taken.note.time_ns, taken.note.kind != SCRIPT));
         taken
+    }
+}
+
+impl Memory {
+    /// A process in another time namespace has another clock. It may enter one at any time.
+    fn set_by_our_clock(&mut self, taken: &mut [SlotContents]) {
+        let mut seen: Option<(u32, i64)> = None;
+        for note in taken.iter_mut().map(|taken| &mut taken.note) {
+            let known = seen.filter(|(pid, _)| *pid == note.pid).map(|(_, ahead_ns)| ahead_ns);
+            let ahead_ns = known.unwrap_or_else(|| self.clock_ahead_ns(note.pid));
+            seen = Some((note.pid, ahead_ns));
+            note.time_ns = note.time_ns.saturating_add_signed(ahead_ns.saturating_neg());
+        }
+    }
+
+    fn clock_ahead_ns(&mut self, pid: u32) -> i64 {
+        match clock_ahead_ns(pid) {
+            Some(0) => _ = self.clocks_ahead_ns.remove(&pid),
+            Some(ahead_ns) => _ = self.clocks_ahead_ns.insert(pid, ahead_ns),
+            None => {}
+        }
+        self.clocks_ahead_ns.get(&pid).copied().unwrap_or(0)
     }
 }
 

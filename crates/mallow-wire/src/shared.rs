@@ -41,7 +41,7 @@ pub const MALLOC_OF_VALGRIND: u32 = 3;
 
 /// Bumped with every change of this module, of its parts, or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 25;
+pub const SHARED_VERSION: u32 = 26;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -150,6 +150,8 @@ pub struct Header {
     pub objects_unanswered: AtomicU32,
     /// When the process registered, in nanoseconds of the monotonic clock.
     pub started_ns: u64,
+    /// The number of the time namespace with that clock; 0 where there are none.
+    pub clock: u64,
     /// How often a [`StartNote`] was written.
     pub starts_noted: AtomicU32,
     /// Notes below this index have been used at least once.

@@ -170,8 +170,15 @@ pub fn start_inside() -> Option<i32> {
     let own_tid = sys::gettid();
     fork_cleared.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire).ok()?;
     let fd = sys::memfd_create(c"mallow");
-    let session =
-        Session { name: b"", path: b"", token: [0; 16], mode: MODE_RECORD, features: 0, begins_ns: 0 };
+    let session = Session {
+        name: b"",
+        path: b"",
+        token: [0; 16],
+        mode: MODE_RECORD,
+        features: 0,
+        begins_ns: 0,
+        clock: 0,
+    };
     let made = (fd >= 0).then(|| map(fd as i32)).flatten();
     if let Some((shared, channel_count)) = made {
         // A new process for every reader, whatever it was forked from.
@@ -306,7 +313,8 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     // SAFETY: the instruction is there on every x86-64 processor.
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
-    header.is_early.store(u32::from(header.started_ns < session.begins_ns), Ordering::Relaxed);
+    header.clock = sys::file_number(c"/proc/self/ns/time").unwrap_or(0);
+    header.is_early.store(session.is_early(header.started_ns, header.clock).into(), Ordering::Relaxed);
     (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
     header.is_locked.store(process::is_locked().into(), Ordering::Relaxed);
     header.objects_unanswered.store(asking::unanswered(), Ordering::Relaxed);

@@ -20,8 +20,9 @@ pub(crate) struct Session {
     pub(crate) token: [u8; 16],
     pub(crate) mode: u32,
     pub(crate) features: u32,
-    /// When recording begins, in nanoseconds of the monotonic clock; 0 for at once.
+    /// When recording begins, in nanoseconds of the monotonic clock of a time namespace; 0 for at once.
     pub(crate) begins_ns: u64,
+    pub(crate) clock: u64,
 }
 
 impl Session {
@@ -42,8 +43,9 @@ impl Session {
         let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
         let has_mappings = mode == MODE_RECORD && variable(MAPPINGS_VARIABLE).is_some();
         let features = if has_mappings { features | FEATURE_MAPPINGS } else { features };
-        let begins_ns = variable(BEGIN_VARIABLE).and_then(decimal).unwrap_or(0);
-        let mut session = Session { name, path, token: [0; 16], mode, features, begins_ns };
+        let mut begin = variable(BEGIN_VARIABLE).unwrap_or_default().splitn(2, |byte| *byte == b':');
+        let [begins_ns, clock] = [(); 2].map(|()| begin.next().and_then(decimal).unwrap_or(0));
+        let mut session = Session { name, path, token: [0; 16], mode, features, begins_ns, clock };
         if token.len() != 32 {
             return None;
         }
@@ -51,6 +53,13 @@ impl Session {
             session.token[i / 2] = session.token[i / 2] << 4 | (*digit as char).to_digit(16)? as u8;
         }
         Some(session)
+    }
+}
+
+impl Session {
+    /// Returns whether it is not yet time to begin for a process that starts now. One in another time namespace does not know: the collector does, and lets it begin.
+    pub(crate) fn is_early(&self, now_ns: u64, clock: u64) -> bool {
+        self.begins_ns > 0 && (now_ns < self.begins_ns || clock != self.clock)
     }
 }
 

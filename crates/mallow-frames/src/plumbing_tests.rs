@@ -168,6 +168,7 @@ fn wrappers_of_well_known_programs() {
         ("Tcl", &["TclpAlloc", "Tcl_Realloc"]),
         ("Erlang", &["erts_sys_aligned_alloc"]),
         ("R", &["Rf_allocVector3", "R_alloc"]),
+        ("Haskell", &["stgMallocBytes", "stgReallocBytes"]),
     ] {
         names.iter().for_each(|name| language_of(name, language));
     }

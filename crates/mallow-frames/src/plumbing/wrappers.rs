@@ -127,6 +127,9 @@ pub(super) const WRAPPERS: &[Rule] = &[
         // Memory of R's collector, which functions of R ask for.
         Starts("Rf_allocVector"), Is("Rf_allocMatrix"), Is("Rf_allocArray"), Is("R_alloc"), Is("R_chk_calloc"), Is("R_chk_realloc"),
     ] },
+    Rule { language: "Haskell", patterns: &[
+        Is("stgMallocBytes"), Is("stgCallocBytes"), Is("stgReallocBytes"),
+    ] },
     Rule { language: "libxml2", patterns: &[
         Starts("xmlMemMalloc"), Is("xmlMallocLoc"), Is("xmlReallocLoc"), Starts("xmlMemRealloc"),
     ] },

@@ -9,9 +9,6 @@
 //! It also determines the commit that is built: that of the checkout, or the one that cargo noted in a package. If
 //! there is neither, the commit is unknown.
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::{env, fs, io};
@@ -72,11 +69,11 @@ fn build() -> Result<(), String> {
     let built = built.join(triple).join("release");
     BUILT.iter().try_for_each(|(_, file)| {
         let bytes = read(built.join(file), fs::read)?;
-        write(&out.join(format!("{file}.zlib")), &packed(&bytes)?)?;
+        write(&out.join(format!("{file}.zst")), &packed(&bytes)?)?;
         // An expression for `preload.rs`.
         let (length, checksum) = (bytes.len(), crc32fast::hash(&bytes));
         let packed = format!(
-            "Packed {{ zlib: include_bytes!(\"{file}.zlib\"), bytes: {length}, checksum: {checksum:#x} }}\n"
+            "Packed {{ zstd: include_bytes!(\"{file}.zst\"), bytes: {length}, checksum: {checksum:#x} }}\n"
         );
         write(&out.join(format!("{file}.rs")), packed.as_bytes())
     })
@@ -84,9 +81,8 @@ fn build() -> Result<(), String> {
 
 /// Packs a file to a third of its size. It is the same for the same bytes, as packages are.
 fn packed(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
-    let packed = packer.write_all(bytes).and_then(|()| packer.finish());
-    packed.map_err(|error| format!("the recorder cannot be packed: {error}"))
+    const LEVEL: i32 = 22;
+    zstd::bulk::compress(bytes, LEVEL).map_err(|error| format!("the recorder cannot be packed: {error}"))
 }
 
 /// Passes on what `mallow version` prints. It has no date, so that two builds of a commit are identical.

@@ -1,6 +1,5 @@
 //! What a file is to hold.
 
-use flate2::read::ZlibDecoder;
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -15,11 +14,11 @@ pub enum Content<'a> {
     Packed(Packed<'a>),
 }
 
-/// Bytes packed by zlib.
+/// Bytes packed by zstd.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     /// Packed.
-    pub zlib: &'a [u8],
+    pub zstd: &'a [u8],
     /// How many they are when they are unpacked.
     pub bytes: u64,
     /// Their CRC-32.
@@ -49,14 +48,12 @@ impl<'a> Content<'a> {
     /// The bytes themselves.
     ///
     /// # Errors
-    /// If they were not packed by zlib.
+    /// If they were not packed by zstd.
     pub fn unpacked(&self) -> io::Result<Cow<'a, [u8]>> {
         match *self {
             Content::Plain(bytes) => Ok(Cow::Borrowed(bytes)),
             Content::Packed(packed) => {
-                let mut bytes = Vec::with_capacity(packed.bytes as usize);
-                let _ = ZlibDecoder::new(packed.zlib).read_to_end(&mut bytes)?;
-                Ok(Cow::Owned(bytes))
+                Ok(Cow::Owned(zstd::bulk::decompress(packed.zstd, packed.bytes as usize)?))
             }
         }
     }
@@ -79,10 +76,7 @@ fn sums_of(path: &Path) -> io::Result<(u64, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
-    use flate2::write::ZlibEncoder;
     use std::collections::HashMap;
-    use std::io::Write;
 
     #[test]
     fn a_file_is_held_against_length_and_checksum_without_unpacking() {
@@ -90,7 +84,7 @@ mod tests {
         let path = folder.path().join("file");
         let bytes: Vec<u8> = (0..100_000u32).map(|n| (n / 7) as u8).collect();
         // Whoever unpacked these would fail.
-        let packed = Packed { zlib: b"none", bytes: 100_000, checksum: crc32fast::hash(&bytes) };
+        let packed = Packed { zstd: b"none", bytes: 100_000, checksum: crc32fast::hash(&bytes) };
         for content in [Content::Plain(&bytes), Content::Packed(packed)] {
             let _ = std::fs::remove_file(&path);
             assert!(!content.is_in(&path));
@@ -123,10 +117,8 @@ mod tests {
 
     #[test]
     fn what_was_packed_comes_back() {
-        let mut packer = ZlibEncoder::new(Vec::new(), Compression::best());
-        packer.write_all(b"a library").unwrap();
-        let zlib = packer.finish().unwrap();
-        let packed = Packed { zlib: &zlib, bytes: 9, checksum: crc32fast::hash(b"a library") };
+        let zstd = zstd::bulk::compress(b"a library", 1).unwrap();
+        let packed = Packed { zstd: &zstd, bytes: 9, checksum: crc32fast::hash(b"a library") };
         assert_eq!(&*Content::Packed(packed).unpacked().unwrap(), b"a library");
         assert_eq!(Content::Packed(packed).checksum(), Content::Plain(b"a library").checksum());
     }

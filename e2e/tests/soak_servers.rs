@@ -5,7 +5,7 @@ use e2e::soak::{Mode, free_port};
 use e2e::{Exit, Finished, Workshop, run};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -169,6 +169,8 @@ static void leave(int asked) {
 }
 
 static int latecomer(void) {
+    if (creat("began", 0600) < 0)
+        return 1;
     usleep(500000);
     char *volatile block = malloc(1000);
     sleep(20);
@@ -211,11 +213,45 @@ fn what_a_server_leaves_behind_at_its_end_is_ended_too() {
     let server = server.to_string_lossy().into_owned();
     let finished = soak(port, &["--max-time", "2s"], &[&server, &port.to_string()]);
     assert_eq!(running(&format!("{server} latecomer")), [""; 0], "{finished}");
-    assert!(!workshop.file("went-on").exists(), "{finished}");
+    let files = ["began", "went-on"].map(|name| workshop.file(name).exists());
+    assert_eq!(files, [true, false], "{finished}");
     assert!(
         ["INCONCLUSIVE", "CLEAN", "PLATEAU"].iter().any(|it| finished.stdout.starts_with(it)),
         "{finished}"
     );
+}
+
+/// It becomes another user's, and mallow may not send signals to other users'. Its recording is ended without it.
+#[test]
+fn a_server_that_may_not_be_killed_is_left_and_named() {
+    let workshop = Workshop::new("soak-left");
+    let (port, program) = (free_port(), workshop.file("server.py"));
+    let text = "import http.server, signal, sys\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
+                http.server.HTTPServer(('127.0.0.1', int(sys.argv[1])), http.server.SimpleHTTPRequestHandler).serve_forever()\n";
+    fs::write(&program, text).unwrap();
+    fs::set_permissions(workshop.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let (url, port) = (format!("http://127.0.0.1:{port}/"), port.to_string());
+    let program = program.to_string_lossy();
+    let mut command = run::command("setpriv");
+    command.args(["--bounding-set=-kill", "--inh-caps=-kill"]).arg(run::mallow_binary());
+    command.args([
+        "soak",
+        "--url",
+        &url,
+        "--max-time",
+        "2s",
+        "--",
+        "setpriv",
+        "--reuid=65534",
+        "--clear-groups",
+    ]);
+    let finished = run::finish(command.args(["/usr/bin/python3", &program, &port]));
+    let left = running(&program);
+    let ended = Command::new("pkill").args(["-KILL", "-f", &program]).status();
+    assert_eq!(left.len(), 1, "{finished}");
+    assert!(ended.is_ok_and(|ended| ended.success()), "{left:?}");
+    let words = finished.stdout.split_whitespace().collect::<Vec<&str>>().join(" ");
+    assert!(words.contains("it still ran when this was ended"), "{finished}");
 }
 
 /// The C library changes the user of all threads, and aborts a process if the results differ: mallow's thread does

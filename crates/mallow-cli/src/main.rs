@@ -120,11 +120,10 @@ fn run_words(words: &[OsString]) -> ExitCode {
         mallow_query::open_what_traces_name();
     }
     let sound = contradictions::refuse(&args.command).and_then(|()| newest::name_files(&mut args.command));
-    let seen = processes::refuse_others(&args.command);
-    let seen = seen.map_err(|failure| Refusal { failure, code: args::own_failure_of(words) });
+    let own_failure = |failure| Refusal { failure, code: args::own_failure_of(words) };
     sound
         .map_err(Refusal::of_input)
-        .and(seen)
+        .and_then(|()| processes::refuse_others(&args.command).map_err(own_failure))
         .and_then(|()| run(Request::from(args)))
         .map(ExitCode::from)
         .unwrap_or_else(|refusal| {

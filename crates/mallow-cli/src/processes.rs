@@ -26,6 +26,11 @@ fn watches(command: &LowCommand) -> bool {
             Some(LowHeapCommand::Explain(low)) => low.pid.is_some(),
             _ => false,
         },
-        _ => false,
+        #[cfg(feature = "open")]
+        LowCommand::Open(_) => false,
+        LowCommand::Report(_) | LowCommand::Diff(_) | LowCommand::Flamegraph(_) => false,
+        LowCommand::Import(_) | LowCommand::Export(_) | LowCommand::Symbolize(_) => false,
+        LowCommand::GcLog(_) | LowCommand::Version(_) | LowCommand::Config(_) => false,
+        LowCommand::Completions(_) | LowCommand::ManPages(_) => false,
     }
 }

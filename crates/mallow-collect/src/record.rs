@@ -24,10 +24,9 @@ use finish::Metrics;
 use mallow_launch::{Content, Interrupts, Launch, SpawnOptions};
 use mallow_profile::{Exit, Nameless, Profile, SiteList, SiteTotals};
 use mallow_wire::shared::MAPPINGS_VARIABLE;
-use rustix::time::{ClockId, clock_gettime};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What to record, and how.
 #[derive(Debug)]
@@ -149,8 +148,7 @@ impl Recorder<'_> {
         meanwhile: Meanwhile<'_>,
     ) -> Result<RecordOutcome, CollectError> {
         let Recorder { options, launch, inside, session, interrupts } = self;
-        let clock = Clock::start_in(options.delay);
-        let begins_ns = now_ns().saturating_add(u64::try_from(options.delay.as_nanos()).unwrap_or(u64::MAX));
+        let (clock, began) = (Clock::start_in(options.delay), Instant::now());
         // A recording within another one inherits the variable, and the recorder heeds it.
         let has_mappings = options.spawn.environment.iter().any(|(name, _)| name == MAPPINGS_VARIABLE)
             || std::env::var_os(MAPPINGS_VARIABLE).is_some();
@@ -161,7 +159,7 @@ impl Recorder<'_> {
         let mode = match options.regions {
             Some(_) => Mode::Check,
             None if options.delay.is_zero() => Mode::Record,
-            None => Mode::RecordFrom(begins_ns),
+            None => Mode::RecordFrom(options.delay.saturating_sub(began.elapsed())),
         };
         let mut command = TracedCommand::start(&launch, &session, &inside, mode, &options.spawn, interrupts)?;
         let named = trace.name_by_process(&options.output, &launch.name(), command.pid());
@@ -206,12 +204,6 @@ impl Recorder<'_> {
             }
         }
     }
-}
-
-/// The monotonic clock, as the recorder reads it.
-fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
 fn outcome(

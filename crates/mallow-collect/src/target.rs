@@ -5,13 +5,15 @@ use crate::error::CollectError;
 use crate::patching::Inside;
 use crate::peer::Peer;
 use crate::session::Session;
+use mallow_launch::started::time_namespace;
 use mallow_launch::{Interrupts, LIBRARY_NAME_START, Launch, Preload, RunningCommand, SpawnOptions};
 use mallow_profile::Exit;
 use mallow_wire::handshake::SESSION_VARIABLE;
 use mallow_wire::patches::PATCHES_VARIABLE;
 use mallow_wire::shared::{BEGIN_VARIABLE, MODE_VARIABLE};
+use rustix::time::{ClockId, clock_gettime};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
 
 /// What a collector needs to know of the processes that it collects from.
 pub(crate) trait Target {
@@ -38,8 +40,8 @@ pub(crate) trait Target {
 pub(crate) enum Mode {
     /// Every event with its stack.
     Record,
-    /// The same from a time of the monotonic clock on, in nanoseconds.
-    RecordFrom(u64),
+    /// The same, so long from now on.
+    RecordFrom(Duration),
     /// The same, with the program's marks and its file descriptors.
     Check,
     /// Every event, and a helper thread that speaks to the allocator.
@@ -59,9 +61,15 @@ impl Mode {
     }
 }
 
-/// The number of our time namespace; 0 where there are none.
-fn clock() -> u64 {
-    std::fs::metadata("/proc/self/ns/time").map_or(0, |file| file.ino())
+/// The time so long from now, as [`BEGIN_VARIABLE`] has it.
+fn begin_behind(delay: Duration) -> String {
+    let behind = |clock| {
+        let now = clock_gettime(clock);
+        let now = Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs() as u32);
+        u64::try_from(now.saturating_add(delay).as_nanos()).unwrap_or(u64::MAX)
+    };
+    let [monotonic_ns, real_ns] = [ClockId::Monotonic, ClockId::Realtime].map(behind);
+    format!("{monotonic_ns}:{}:{real_ns}", time_namespace())
 }
 
 /// A command with the recorder in it.
@@ -84,7 +92,7 @@ impl TracedCommand {
     ) -> Result<TracedCommand, CollectError> {
         let session = session.variable();
         let mut variables = vec![(SESSION_VARIABLE, session.as_str()), (MODE_VARIABLE, mode.word())];
-        let begin = if let Mode::RecordFrom(ns) = mode { Some(format!("{ns}:{}", clock())) } else { None };
+        let begin = if let Mode::RecordFrom(delay) = mode { Some(begin_behind(delay)) } else { None };
         variables.extend(begin.as_deref().map(|begin| (BEGIN_VARIABLE, begin)));
         variables.extend(inside.plan.as_deref().map(|path| (PATCHES_VARIABLE, path)));
         let preload =

@@ -3,6 +3,7 @@
 use crate::preload::LIBRARY_NAME_START;
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 /// In so long numbers of processes do not begin again: those of later ones are larger.
@@ -81,14 +82,22 @@ pub fn has_library(mappings: &[u8]) -> bool {
     mappings.windows(name.len()).any(|at| at == name)
 }
 
+/// The number of our time namespace; 0 where there are none.
+pub fn time_namespace() -> u64 {
+    static OURS: OnceLock<u64> = OnceLock::new();
+    *OURS.get_or_init(|| time_namespace_of("self").unwrap_or(0))
+}
+
+fn time_namespace_of(process: &str) -> Option<u64> {
+    Some(std::fs::metadata(format!("/proc/{process}/ns/time")).ok()?.ino())
+}
+
 /// Returns how far the monotonic clock of a process is ahead of ours: it is where it is in another time namespace. None of a process that has ended.
 pub fn clock_ahead_ns(pid: u32) -> Option<i64> {
     let pid = pid.to_string();
-    let namespace = |of: &str| Some(std::fs::metadata(format!("/proc/{of}/ns/time")).ok()?.ino());
-    match (namespace(&pid), namespace("self")) {
-        (theirs, ours) if theirs == ours => Some(0),
-        (None, _) => None,
-        _ => Some(clock_offset_ns(&pid)? - clock_offset_ns("self")?),
+    match time_namespace_of(&pid)? == time_namespace() {
+        true => Some(0),
+        false => Some(clock_offset_ns(&pid)? - clock_offset_ns("self")?),
     }
 }
 

@@ -9,7 +9,7 @@ use mallow_wire::timers::{
     SlotHead, THREAD_SHIFT, WRITING, memory_bytes, region_offset, slot_bytes, slots_bytes,
 };
 use memmap2::{MmapOptions, MmapRaw};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fstat, ftruncate, memfd_create,
 };
@@ -160,27 +160,22 @@ impl Memory {
         taken.sort_by_key(|taken| (taken.note.time_ns, taken.note.kind != SCRIPT));
         taken
     }
-}
 
-impl Memory {
-    /// A process in another time namespace has another clock. It may enter one at any time.
+    /// A process in another time namespace has another clock. It may enter one at any time, and is asked again for each time that its notes are taken.
     fn set_by_our_clock(&mut self, taken: &mut [SlotContents]) {
-        let mut seen: Option<(u32, i64)> = None;
+        let mut asked = FxHashSet::default();
         for note in taken.iter_mut().map(|taken| &mut taken.note) {
-            let known = seen.filter(|(pid, _)| *pid == note.pid).map(|(_, ahead_ns)| ahead_ns);
-            let ahead_ns = known.unwrap_or_else(|| self.clock_ahead_ns(note.pid));
-            seen = Some((note.pid, ahead_ns));
+            if asked.insert(note.pid) {
+                match clock_ahead_ns(note.pid) {
+                    Some(0) => _ = self.clocks_ahead_ns.remove(&note.pid),
+                    Some(ahead_ns) => _ = self.clocks_ahead_ns.insert(note.pid, ahead_ns),
+                    // It has ended, and what was known last is right.
+                    None => {}
+                }
+            }
+            let ahead_ns = self.clocks_ahead_ns.get(&note.pid).copied().unwrap_or(0);
             note.time_ns = note.time_ns.saturating_add_signed(ahead_ns.saturating_neg());
         }
-    }
-
-    fn clock_ahead_ns(&mut self, pid: u32) -> i64 {
-        match clock_ahead_ns(pid) {
-            Some(0) => _ = self.clocks_ahead_ns.remove(&pid),
-            Some(ahead_ns) => _ = self.clocks_ahead_ns.insert(pid, ahead_ns),
-            None => {}
-        }
-        self.clocks_ahead_ns.get(&pid).copied().unwrap_or(0)
     }
 }
 

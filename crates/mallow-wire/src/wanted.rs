@@ -31,7 +31,8 @@ pub const PYTHON_OBJECTS_VARIABLE: &str = "MALLOW_PYTHON_OBJECTS";
 /// With this environment variable what the program maps itself (`mmap`) is recorded.
 pub const MAPPINGS_VARIABLE: &str = "MALLOW_MAPPINGS";
 
-/// With this environment variable recording begins at that time of the monotonic clock, in nanoseconds; behind a colon is the number of the time namespace of that clock.
+/// With this environment variable recording begins at a time: in nanoseconds of the monotonic clock, the number of the time namespace of that clock, and in
+/// nanoseconds since 1970, with colons between.
 pub const BEGIN_VARIABLE: &str = "MALLOW_BEGIN_NS";
 
 /// In the header's `python_objects`: what Python's allocator hands out is recorded.

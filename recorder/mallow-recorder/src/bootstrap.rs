@@ -23,7 +23,7 @@ use crate::patches;
 use crate::process::{self, ForkCleared, READY, fork_cleared, use_installed};
 use crate::resident;
 use crate::script;
-use crate::session::{Session, environ, variable};
+use crate::session::{Begin, Session, environ, variable};
 use crate::sys::{self, SocketName, Timeout};
 #[cfg(not(miri))]
 use core::arch::asm;
@@ -170,15 +170,8 @@ pub fn start_inside() -> Option<i32> {
     let own_tid = sys::gettid();
     fork_cleared.stage.compare_exchange(0, own_tid, Ordering::AcqRel, Ordering::Acquire).ok()?;
     let fd = sys::memfd_create(c"mallow");
-    let session = Session {
-        name: b"",
-        path: b"",
-        token: [0; 16],
-        mode: MODE_RECORD,
-        features: 0,
-        begins_ns: 0,
-        clock: 0,
-    };
+    let begin = Begin::default();
+    let session = Session { name: b"", path: b"", token: [0; 16], mode: MODE_RECORD, features: 0, begin };
     let made = (fd >= 0).then(|| map(fd as i32)).flatten();
     if let Some((shared, channel_count)) = made {
         // A new process for every reader, whatever it was forked from.
@@ -314,7 +307,9 @@ fn fill_header(header: &mut Header, session: &Session, channel_count: usize) {
     header.started_tsc = unsafe { core::arch::x86_64::_rdtsc() };
     header.started_ns = sys::monotonic_ns();
     header.clock = sys::file_number(c"/proc/self/ns/time").unwrap_or(0);
-    header.is_early.store(session.is_early(header.started_ns, header.clock).into(), Ordering::Relaxed);
+    header
+        .is_early
+        .store(session.begin.is_to_come(header.started_ns, header.clock).into(), Ordering::Relaxed);
     (header.patches_state, header.patches_made, header.patches_unseen) = patches::outcome();
     header.is_locked.store(process::is_locked().into(), Ordering::Relaxed);
     header.objects_unanswered.store(asking::unanswered(), Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! Parses the environment variables that name the collector's session.
 
+use crate::sys;
 use core::arch::{asm, global_asm};
 use core::ffi::{CStr, c_char};
 use core::sync::atomic::{AtomicPtr, Ordering};
@@ -20,9 +21,34 @@ pub(crate) struct Session {
     pub(crate) token: [u8; 16],
     pub(crate) mode: u32,
     pub(crate) features: u32,
-    /// When recording begins, in nanoseconds of the monotonic clock of a time namespace; 0 for at once.
-    pub(crate) begins_ns: u64,
-    pub(crate) clock: u64,
+    pub(crate) begin: Begin,
+}
+
+/// When recording begins; all of it is 0 for at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Begin {
+    /// In nanoseconds of the monotonic clock.
+    monotonic_ns: u64,
+    /// The number of the time namespace of that clock.
+    clock: u64,
+    /// In nanoseconds since 1970, which are the same in each namespace. Somebody may set that clock.
+    real_ns: u64,
+}
+
+impl Begin {
+    fn find() -> Begin {
+        let mut parts = variable(BEGIN_VARIABLE).unwrap_or_default().splitn(3, |byte| *byte == b':');
+        let [monotonic_ns, clock, real_ns] = [(); 3].map(|()| parts.next().and_then(decimal).unwrap_or(0));
+        Begin { monotonic_ns, clock, real_ns }
+    }
+
+    /// Returns whether it is yet to come for a process that starts now, by the monotonic clock of this time namespace.
+    pub(crate) fn is_to_come(self, now_ns: u64, clock: u64) -> bool {
+        match clock == self.clock {
+            true => now_ns < self.monotonic_ns,
+            false => self.monotonic_ns > 0 && sys::real_ns() < self.real_ns,
+        }
+    }
 }
 
 impl Session {
@@ -43,9 +69,7 @@ impl Session {
         let features = if is_python { features | FEATURE_PYTHON_OBJECTS } else { features };
         let has_mappings = mode == MODE_RECORD && variable(MAPPINGS_VARIABLE).is_some();
         let features = if has_mappings { features | FEATURE_MAPPINGS } else { features };
-        let mut begin = variable(BEGIN_VARIABLE).unwrap_or_default().splitn(2, |byte| *byte == b':');
-        let [begins_ns, clock] = [(); 2].map(|()| begin.next().and_then(decimal).unwrap_or(0));
-        let mut session = Session { name, path, token: [0; 16], mode, features, begins_ns, clock };
+        let mut session = Session { name, path, token: [0; 16], mode, features, begin: Begin::find() };
         if token.len() != 32 {
             return None;
         }
@@ -53,13 +77,6 @@ impl Session {
             session.token[i / 2] = session.token[i / 2] << 4 | (*digit as char).to_digit(16)? as u8;
         }
         Some(session)
-    }
-}
-
-impl Session {
-    /// Returns whether it is not yet time to begin for a process that starts now. One in another time namespace does not know: the collector does, and lets it begin.
-    pub(crate) fn is_early(&self, now_ns: u64, clock: u64) -> bool {
-        self.begins_ns > 0 && (now_ns < self.begins_ns || clock != self.clock)
     }
 }
 

@@ -123,9 +123,20 @@ pub fn has_shadow_stack() -> bool {
 /// Nanoseconds of the monotonic clock, by a call: the time stamp instruction may be forbidden.
 pub fn monotonic_ns() -> u64 {
     const MONOTONIC: usize = 1;
+    clock_ns(MONOTONIC)
+}
+
+/// Nanoseconds since 1970, by the clock that is set.
+pub fn real_ns() -> u64 {
+    const REALTIME: usize = 0;
+    clock_ns(REALTIME)
+}
+
+/// 0 where the kernel does not tell.
+fn clock_ns(clock: usize) -> u64 {
     let mut time = [0u64; 2];
     // SAFETY: the kernel writes a `struct timespec`.
-    unsafe { call(CLOCK_GETTIME, [MONOTONIC, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
+    unsafe { call(CLOCK_GETTIME, [clock, time.as_mut_ptr() as usize, 0, 0, 0, 0]) };
     time[0].wrapping_mul(1_000_000_000).wrapping_add(time[1])
 }
 

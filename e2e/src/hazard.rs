@@ -126,6 +126,9 @@ fn observed(program: &Program, session: &Session, path: &Path) -> Differences {
     if report["complete"] != stated["warnings"].is_null() {
         differences.push(format!("record: complete is {}: {}", report["complete"], report["warnings"]));
     }
+    if !report["early_ends"].is_null() {
+        differences.push(format!("stacks end early: {}", report["early_ends"]));
+    }
     let processes = processes(stated, &recorded);
     differences.extend(expected::of_processes(&report, &processes, program, path));
     let sites = stated["sites"].as_array().map_or(&[][..], Vec::as_slice);

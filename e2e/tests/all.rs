@@ -98,4 +98,5 @@ mod static_programs;
 mod strangers;
 mod streams;
 mod time_namespaces;
+mod unwind_tables;
 mod verified;

@@ -1,5 +1,6 @@
 //! A process that has ended: what remains of it until the recording ends.
 
+use crate::guesses::Guesses;
 use crate::made_code::MadeCode;
 use crate::marks::Marks;
 use crate::stack_table::StackTable;
@@ -29,6 +30,8 @@ pub(crate) struct ExitedProcess {
     pub(crate) folded: Ended,
     /// Every node of its stacks.
     pub(crate) stacks: StackTable,
+    /// Their frames whose callers were guessed.
+    pub(crate) guesses: Guesses,
     /// The script frames on them.
     pub(crate) scripts: Scripts,
     /// The symbols of JIT-compiled code on them.
@@ -80,6 +83,7 @@ impl ExitedProcess {
             blind: None,
             folded: Ended::default(),
             stacks: StackTable::for_test(nodes),
+            guesses: Guesses::default(),
             scripts: Scripts::default(),
             made: MadeCode::default(),
             modules,

@@ -20,6 +20,8 @@ pub(crate) struct Findings {
     pub(crate) verification: Vec<String>,
     /// Faults after which the metrics are not the program's.
     pub(crate) faults: Vec<String>,
+    /// Modules in which stacks end too early.
+    pub(crate) early: Vec<String>,
     /// Processes that were killed, and why they may have been.
     pub(crate) killed: Vec<String>,
     killed_before: KilledBefore,
@@ -38,6 +40,7 @@ impl Findings {
             managed: Vec::new(),
             verification: Vec::new(),
             faults: Vec::new(),
+            early: Vec::new(),
             killed: Vec::new(),
             killed_before,
             unsaid: 0,
@@ -135,6 +138,6 @@ impl Findings {
 
     /// All warnings: first what makes the others small matters.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        [&self.blind, &self.unseen, &self.verification].into_iter().flatten().cloned().collect()
+        [&self.blind, &self.unseen, &self.early, &self.verification].into_iter().flatten().cloned().collect()
     }
 }

@@ -32,6 +32,7 @@ mod error;
 mod exited;
 mod findings;
 mod followed_code;
+mod guesses;
 mod heap;
 mod image;
 mod latecomers;

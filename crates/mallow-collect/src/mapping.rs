@@ -5,6 +5,7 @@
 //! and nothing read from it is used unchecked.
 
 use crate::error::CollectError;
+use crate::guesses::Guesses;
 use crate::moment::Moment;
 use crate::prefetch::prefetch;
 use mallow_scripts::CodeLog;
@@ -241,6 +242,18 @@ impl Mapping {
         // Its writer may withdraw it at the same time: then it was never there.
         let taken = note.state.compare_exchange(START_NOTED, START_FREE, Ordering::AcqRel, Ordering::Relaxed);
         taken.is_ok().then_some(noted)
+    }
+
+    /// The frames whose callers were guessed.
+    pub(crate) fn guesses(&self) -> Guesses {
+        let header = self.header();
+        if header.has_guesses.load(Ordering::Relaxed) == 0 {
+            return Guesses::default();
+        }
+        // SAFETY: within the mapping; the entries are only read as atomics.
+        let table = unsafe { &*self.base().add(GUESSES_OFFSET).cast::<[AtomicU64; GUESSES]>() };
+        let keys = table.iter().map(|key| key.load(Ordering::Relaxed)).filter(|key| *key != 0).collect();
+        Guesses { keys, or_more: header.has_more_guesses.load(Ordering::Relaxed) != 0 }
     }
 
     /// A stack node; none when the id is not one.

@@ -7,7 +7,9 @@ mod sites;
 use crate::functions::{FunctionJson, PeekJson};
 use crate::parts::{ExitJson, FrameJson, TotalsJson};
 use crate::spelling::spelled;
-use mallow_profile::{Nameless, Process, Profile, RequestTotals, Requested, SiteTotals, TimeUnit, Totals};
+use mallow_profile::{
+    EarlyEnds, Nameless, Process, Profile, RequestTotals, Requested, SiteTotals, TimeUnit, Totals,
+};
 use mallow_view::{
     FrameVisibility, Layout, Line, Measure, PartOf, Point, ReportOptions, Sites, SortKey, Subject,
     TreeLayout, TreeNode, Under, functions, peek, rate_units, tree,
@@ -34,6 +36,9 @@ pub struct ReportJson<'a> {
     /// Only where names could not be looked up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     names: Vec<NamelessJson<'a>>,
+    /// Only where stacks end too early.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    early_ends: Vec<EarlyEndsJson<'a>>,
     totals: TotalsJson,
     /// Only where all processes tell them apart.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,6 +82,20 @@ struct NamelessJson<'a> {
 impl<'a> NamelessJson<'a> {
     fn of(nameless: &'a Nameless) -> Self {
         Self { module: &nameless.module, reason: &nameless.reason }
+    }
+}
+
+/// A module in which stacks end too early.
+#[derive(Serialize)]
+struct EarlyEndsJson<'a> {
+    module: &'a str,
+    allocations: u64,
+    or_more: bool,
+}
+
+impl<'a> EarlyEndsJson<'a> {
+    fn of(ends: &'a EarlyEnds) -> Self {
+        Self { module: &ends.module, allocations: ends.allocations, or_more: ends.or_more }
     }
 }
 
@@ -245,6 +264,7 @@ impl<'a> ReportJson<'a> {
             complete,
             warnings,
             names: recording.nameless.iter().map(NamelessJson::of).collect(),
+            early_ends: recording.early_ends.iter().map(EarlyEndsJson::of).collect(),
             totals: TotalsJson::told(&totals, profile),
             requests: profile.request_totals().map(RequestsJson::of),
             per: view.per.map(|per| PerJson { operations: per, per_operation: of.totals_per(&totals, per) }),

@@ -41,8 +41,8 @@ pub use mapped::MappedMemory;
 pub use measure::Measure;
 pub use metrics::{Availability, COUNTING_VERSION, COUNTING_VERSION_MAPPINGS, SiteTotals, Totals};
 pub use model::{
-    Exit, Imported, LiveSample, MappedCode, Nameless, Process, Profile, Recording, Sample, Site, Thread,
-    TimeUnit,
+    EarlyEnds, Exit, Imported, LiveSample, MappedCode, Nameless, Process, Profile, Recording, Sample, Site,
+    Thread, TimeUnit,
 };
 pub use region::{RegionMetrics, RegionTotals, Regions};
 pub use requests::{Request, RequestTotals, Requested, Requests, SiteRequests};

@@ -6,7 +6,7 @@
 use crate::{
     Aggregator, Availability, EventsLost, Measure, RequestTotals, Requests, SiteAccesses, SiteTotals, Totals,
 };
-use mallow_base::{Frame, printable};
+use mallow_base::{Frame, Percent, grouped, printable};
 use mallow_stacks::{ProcessIndex, StackId, StackProfile, Stacks};
 
 /// A whole recording: one command, and all processes that it became.
@@ -58,6 +58,8 @@ pub struct Recording {
     pub environment: Vec<(String, String)>,
     /// Modules whose names were not looked up.
     pub nameless: Vec<Nameless>,
+    /// Modules in which stacks end too early, those with most allocations first.
+    pub early_ends: Vec<EarlyEnds>,
     /// Where code was mapped, if the file says it: an export has the same addresses then.
     pub mapped: Vec<MappedCode>,
     /// Lines of `leak:PATTERN` that the file has of the program.
@@ -95,6 +97,31 @@ impl Nameless {
         format!(
             "names of {module} were not looked up, so its frames are addresses: the process that reads its debug information {reason}; if you trust the \
              file, `mallow symbolize` tries again with ten times the memory and time"
+        )
+    }
+}
+
+/// A module with code that has no unwind table for it, in which stacks end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EarlyEnds {
+    /// Its path.
+    pub module: String,
+    /// Of how many allocations.
+    pub allocations: u64,
+    /// They may be more.
+    pub or_more: bool,
+}
+
+impl EarlyEnds {
+    /// Says it of a recording with so many allocations, with what can be done.
+    pub fn sentence(&self, of: u64) -> String {
+        let at_least = if self.or_more { "at least " } else { "" };
+        format!(
+            "the stacks of {at_least}{} allocations ({}) end in code of {} that has no unwind tables, so their callers are not shown; build it \
+             with -fasynchronous-unwind-tables and -Wl,--eh-frame-hdr",
+            grouped(self.allocations),
+            Percent { part: self.allocations, whole: of },
+            printable(&self.module)
         )
     }
 }
@@ -195,6 +222,12 @@ pub struct LiveSample {
 pub type Site = mallow_stacks::Site<SiteTotals>;
 
 impl Profile {
+    /// A sentence for each module in which stacks end too early.
+    pub fn early_ends(&self) -> Vec<String> {
+        let of = self.totals().allocations;
+        self.recording.early_ends.iter().map(|ends| ends.sentence(of)).collect()
+    }
+
     /// Returns the metrics of all processes together; peaks as in [`Totals::add`].
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();

@@ -13,6 +13,7 @@ impl Profile {
         self.recording.command.truncate(1);
         self.recording.command.iter_mut().for_each(|program| *program = base_name(program));
         self.recording.nameless.iter_mut().for_each(|nameless| nameless.module = base_name(&nameless.module));
+        self.recording.early_ends.iter_mut().for_each(|ends| ends.module = base_name(&ends.module));
         for process in &mut self.processes {
             // Where a path has blanks in it nobody knows where it ends.
             process.command = base_name(process.command.split(' ').next().unwrap_or_default());

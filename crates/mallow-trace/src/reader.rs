@@ -71,9 +71,12 @@ impl<R: Read + Seek> Trace<R> {
     /// Makes the profile.
     pub fn import(mut self, attribution: ReallocAttribution) -> Result<Imported, TraceError> {
         let replays = replay::add_up_missing(&mut self.scan, &mut self.parts, attribution)?;
-        let warnings = self.parts.warnings(&replays);
+        let mut warnings = self.parts.warnings(&replays);
         let complete = self.parts.is_closed() && warnings.is_empty();
-        Ok(Imported { profile: assemble::profile(self.parts), warnings, complete })
+        let profile = assemble::profile(self.parts);
+        // Figures are whole without callers.
+        warnings.extend(profile.early_ends());
+        Ok(Imported { profile, warnings, complete })
     }
 
     /// Returns whether single events of a process are there, and not only sums.

@@ -2,7 +2,7 @@
 
 use crate::varint::{DecodeError, Reader, put, put_str};
 use crate::{ChunkKind, Payload};
-use mallow_profile::{Availability, Nameless, Recording, TimeUnit};
+use mallow_profile::{Availability, EarlyEnds, Nameless, Recording, TimeUnit};
 
 /// What was recorded, where and when. Its duration is in [`End`], and the unit of times in [`Origin`].
 ///
@@ -126,6 +126,37 @@ impl Payload for Unnamed {
             Ok(Nameless { module: reader.string("a module")?, reason: reader.string("a reason")? })
         };
         Ok(Unnamed { modules: Reader::new(payload).list(2, "the modules without names", module)? })
+    }
+}
+
+/// Modules in which stacks end too early. Layout: list of module (string), allocations, and 1 if they may be more.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CutStacks {
+    /// Each of them.
+    pub early_ends: Vec<EarlyEnds>,
+}
+
+impl Payload for CutStacks {
+    const KIND: ChunkKind = ChunkKind::CUT_STACKS;
+
+    fn encode(&self, out: &mut Vec<u8>) {
+        put(out, self.early_ends.len() as u64);
+        for EarlyEnds { module, allocations, or_more } in &self.early_ends {
+            put_str(out, module);
+            put(out, *allocations);
+            put(out, u64::from(*or_more));
+        }
+    }
+
+    fn decode(payload: &[u8]) -> Result<CutStacks, DecodeError> {
+        let ends = |reader: &mut Reader<'_>| {
+            Ok(EarlyEnds {
+                module: reader.string("a module")?,
+                allocations: reader.varint("a number of allocations")?,
+                or_more: reader.varint("whether they may be more")? != 0,
+            })
+        };
+        Ok(CutStacks { early_ends: Reader::new(payload).list(3, "the modules in which stacks end", ends)? })
     }
 }
 

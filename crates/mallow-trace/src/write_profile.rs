@@ -4,8 +4,8 @@
 //! location gets a made-up address of its own, by which its stack nodes find it again.
 
 use crate::{
-    Accesses, End, EventCopy, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess, StackNode,
-    Stacks, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads,
+    Accesses, CutStacks, End, EventCopy, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess,
+    StackNode, Stacks, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads,
     TraceWriter, Unnamed,
 };
 use mallow_profile::{
@@ -53,6 +53,9 @@ pub fn write_profile_with(
     trace.put_whole(&symbols)?;
     if !profile.recording.nameless.is_empty() {
         trace.put_whole(&Unnamed { modules: profile.recording.nameless.clone() })?;
+    }
+    if !profile.recording.early_ends.is_empty() {
+        trace.put_whole(&CutStacks { early_ends: profile.recording.early_ends.clone() })?;
     }
     trace.put_whole(&End { duration_us: profile.recording.duration_us })
 }
@@ -212,8 +215,8 @@ mod tests {
     use super::*;
     use mallow_base::Frame;
     use mallow_profile::{
-        Address, Availability, ByteAccesses, EventsLost, Exit, LiveSample, Module, Nameless, ProfileBuilder,
-        Recording, Sample, SiteTotals, Thread, TimeUnit, Totals,
+        Address, Availability, ByteAccesses, EarlyEnds, EventsLost, Exit, LiveSample, Module, Nameless,
+        ProfileBuilder, Recording, Sample, SiteTotals, Thread, TimeUnit, Totals,
     };
 
     fn frame(function: &str, line: Option<u32>) -> Frame {
@@ -230,6 +233,7 @@ mod tests {
             recorder_version: "0.1.0".into(),
             environment: vec![("kernel".into(), "6.1".into())],
             nameless: vec![Nameless { module: "/lib/a.so".into(), reason: "ended".into() }],
+            early_ends: vec![EarlyEnds { module: "/lib/a.so".into(), allocations: 2, or_more: false }],
             time_unit: TimeUnit::Instructions,
             ..Recording::default()
         };
@@ -272,7 +276,8 @@ mod tests {
         let mut bytes = Vec::new();
         write_profile(&profile, "dhat", &mut bytes).unwrap();
         let read = crate::read_bytes(&bytes).unwrap();
-        assert!(read.complete && read.warnings.is_empty(), "{:?}", read.warnings);
+        assert!(read.complete, "{:?}", read.warnings);
+        assert_eq!(read.warnings, read.profile.early_ends());
         assert_eq!(read.profile.recording, profile.recording);
         assert_eq!(read.profile.known, profile.known);
         assert_eq!(read.profile.processes, profile.processes);

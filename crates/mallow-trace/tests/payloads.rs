@@ -2,8 +2,8 @@
 
 use mallow_base::Language;
 use mallow_profile::{
-    Address, Availability, Exit, LiveSample, Module, ModuleId, Nameless, Recording, RequestTotals, Requested,
-    Sample, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, TimeUnit, Totals,
+    Address, Availability, EarlyEnds, Exit, LiveSample, Module, ModuleId, Nameless, Recording, RequestTotals,
+    Requested, Sample, SiteSummary, SiteTotals, StackId, Summary, ThreadSummary, TimeUnit, Totals,
 };
 use mallow_trace::*;
 use proptest::collection::vec;
@@ -181,6 +181,8 @@ fn the_recordings_chunks_come_back() {
     );
     let nameless = Nameless { module: text("/lib/a.so"), reason: text("ended") };
     assert_round_trip!(Unnamed, Unnamed { modules: vec![nameless, Nameless::default()] });
+    let ends = EarlyEnds { module: text("/lib/a.so"), allocations: 1 << 40, or_more: true };
+    assert_round_trip!(CutStacks, CutStacks { early_ends: vec![ends, EarlyEnds::default()] });
     assert_round_trip!(Unseen, Unseen { sentences: vec![text("process 7: 3 events"), text("")] });
     let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
     let site = |stack, bytes| SiteAccess { stack, read_bytes: 1 << 50, written_bytes: 3, bytes };

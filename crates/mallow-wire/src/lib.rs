@@ -4,7 +4,7 @@
 //! unpacking: who waits for whom, and what a metric means, is decided elsewhere.
 //!
 //! - [`shared`]: the memory between a profiled process and the collector: its layout and its header; the parts of it are in `node` (the
-//!   table of stacks), `module_log`, `channel` (a thread's ring and counters) and `helper_thread`.
+//!   table of stacks), `module_log`, `guesses`, `channel` (a thread's ring and counters) and `helper_thread`.
 //! - [`event`]: the record that a hooked call writes into its thread's ring.
 //! - [`executable`]: whether a library can be preloaded into a program.
 //! - [`jvm`]: which fields of a JVM's tables for its debugger are read.
@@ -26,6 +26,7 @@
 mod channel;
 pub mod event;
 pub mod executable;
+mod guesses;
 pub mod handshake;
 mod helper_thread;
 pub mod jvm;

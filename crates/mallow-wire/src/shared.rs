@@ -5,6 +5,7 @@
 //!        NODES_OFFSET    stack nodes, 9 segments of 16-byte entries  96 MiB, touched as used
 //!        MODULES_OFFSET  module log, append only                     1 MiB
 //!        STARTS_OFFSET   StartNote[START_NOTES]                      64 KiB
+//!        GUESSES_OFFSET  keys of guessed callers, GUESSES        128 KiB, touched as used
 //!        CODES_OFFSET    log of scripts' code, append only           32 MiB, touched as used
 //!        CHANNELS_OFFSET Channel[channel_count]                      320 bytes each
 //!        RINGS_OFFSET    ring[channel_count]                         RING_BYTES each
@@ -18,6 +19,7 @@
 //! field as data from outside: indices are checked, and what makes no sense is counted and skipped.
 
 pub use crate::channel::*;
+pub use crate::guesses::*;
 pub use crate::helper_thread::*;
 pub use crate::module_log::*;
 pub use crate::node::*;
@@ -41,7 +43,7 @@ pub const MALLOC_OF_VALGRIND: u32 = 3;
 
 /// Bumped with every change of this module, of its parts, or of [`crate::event`]. Recorder and collector travel in one binary,
 /// so a difference means that a child was started by another mallow.
-pub const SHARED_VERSION: u32 = 26;
+pub const SHARED_VERSION: u32 = 27;
 
 /// The page size that the layout is aligned to.
 pub const PAGE_BYTES: usize = 4096;
@@ -52,8 +54,10 @@ pub const NODES_OFFSET: usize = PAGE_BYTES;
 pub const MODULES_OFFSET: usize = NODES_OFFSET + NODE_COUNT * size_of::<Node>();
 /// Offset of the notes of programs that are started.
 pub const STARTS_OFFSET: usize = MODULES_OFFSET + MODULE_LOG_BYTES;
+/// Offset of the table of frames whose callers were guessed.
+pub const GUESSES_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
 /// Offset of the log of scripts' code.
-pub const CODES_OFFSET: usize = STARTS_OFFSET + START_NOTES * size_of::<StartNote>();
+pub const CODES_OFFSET: usize = GUESSES_OFFSET + GUESSES * size_of::<u64>();
 /// Offset of the channel headers.
 pub const CHANNELS_OFFSET: usize = CODES_OFFSET + CODE_LOG_BYTES;
 /// Offset of the rings.
@@ -162,6 +166,10 @@ pub struct Header {
     pub runtime_asked: AtomicU32,
     /// What came of [`FEATURE_PYTHON_OBJECTS`]: 0 where there is no Python.
     pub python_objects: AtomicU32,
+    /// Not 0 when a frame was noted whose caller was guessed ([`GUESSES_OFFSET`]).
+    pub has_guesses: AtomicU32,
+    /// Not 0 when one found no room there.
+    pub has_more_guesses: AtomicU32,
     /// How often events were lost that nobody counted.
     pub losses_uncounted: AtomicU32,
     /// Not 0 while nothing is recorded, because it is not yet time to begin ([`BEGIN_VARIABLE`]). The collector ends that.

@@ -88,6 +88,7 @@ pub mod elf;
 pub mod filters;
 pub mod found;
 pub mod from_scratch;
+mod guesses;
 mod kept;
 pub mod loads;
 pub mod locking;

@@ -18,8 +18,10 @@ use crate::cfi::{self, FrameAddress, Row, Saved};
 use crate::modules;
 use crate::objects::{self, Object};
 use crate::script;
+use crate::sys;
 use crate::unloads;
 use core::sync::atomic::{AtomicU64, Ordering};
+use mallow_wire::shared::PAGE_BYTES;
 
 /// The plain kinds are distinguished by bits, so that a step needs no jump.
 const PLAIN: u32 = 8;
@@ -45,13 +47,14 @@ pub enum RuleKind {
     Signal = 2,
     /// The outermost frame.
     Root = 3,
-    /// No table covers the address: JIT-compiled or handwritten code. rbp is used as a frame pointer if it can be
-    /// one.
+    /// Code that was made at run time, or in which a program or a thread begins. rbp is used as a frame pointer if it can be one.
     FramePointer = 4,
     /// The table has a rule that does not fit above.
     Unsupported = 5,
     /// A plain kind whose offsets do not fit into a rule: the tables are read each time ([`full_at`]).
     Wide = 6,
+    /// Code of a file that has no table for it. As [`RuleKind::FramePointer`], and noted.
+    NoTable = 7,
 }
 
 /// How unwinding a frame uses rbp: the bits of a plain rule that say it.
@@ -87,6 +90,7 @@ pub struct FullRule {
 impl FullRule {
     const UNSUPPORTED: FullRule = FullRule { kind: RuleKind::Unsupported, a: 0, b: 0 };
     const FRAME_POINTER: FullRule = FullRule { kind: RuleKind::FramePointer, a: 0, b: 0 };
+    const NO_TABLE: FullRule = FullRule { kind: RuleKind::NoTable, a: 0, b: 0 };
 
     fn packed(self) -> Rule {
         const A_LIMIT: i32 = 8 << 15;
@@ -119,6 +123,7 @@ impl Rule {
             3 => RuleKind::Root,
             4 => RuleKind::FramePointer,
             6 => RuleKind::Wide,
+            7 => RuleKind::NoTable,
             _ => RuleKind::Unsupported,
         }
     }
@@ -234,7 +239,7 @@ fn miss(pc: usize, generation: u64) -> Rule {
             script::meet(object);
         }
     }
-    let full = object.and_then(|object| compile(&object, pc).or_else(|| without_table(&object, pc)));
+    let full = object.map(|object| compile(&object, pc).unwrap_or_else(|| without_table(&object, pc)));
     let rule = full.unwrap_or(FullRule::FRAME_POINTER).packed();
     if tag(pc) >> 32 == 0 {
         // The pair of entries is a tiny set: prefer the empty one, else replace the second.
@@ -274,18 +279,50 @@ fn compile(object: &Object, pc: usize) -> Option<FullRule> {
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
 }
 
-/// Returns the rule of known code without a table: musl has none for the code to which a signal handler returns. It
-/// is recognised by its instructions, as other unwinders do.
-fn without_table(object: &Object, pc: usize) -> Option<FullRule> {
-    /// `mov rax, 15` and `syscall`.
-    const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+/// Returns the rule of code without a table. Some of musl's is known by its instructions.
+fn without_table(object: &Object, pc: usize) -> FullRule {
+    /// Enough to know what follows a call, and what was called.
+    const BEFORE_BYTES: usize = 2;
+    const BEHIND_BYTES: usize = 9;
     /// An offset in the kernel's `ucontext`, which begins just above the handler's return address.
     const SAVED_RSP: i32 = 160;
-    let start = pc.wrapping_add(1);
-    let is_within = start >= object.start && start.checked_add(SIGRETURN.len())? <= object.end;
-    // SAFETY: within an object that is loaded, behind an address that was on the stack as one to return to.
-    let is_it = is_within && unsafe { *(start as *const [u8; SIGRETURN.len()]) } == SIGRETURN;
-    is_it.then_some(FullRule { kind: RuleKind::Signal, a: SAVED_RSP, b: 0 })
+    let first = pc.wrapping_add(1).wrapping_sub(BEFORE_BYTES);
+    let last = first.wrapping_add(BEFORE_BYTES + BEHIND_BYTES - 1);
+    // Behind the code there may be a gap.
+    let is_mapped = first / PAGE_BYTES == last / PAGE_BYTES || sys::is_readable(last);
+    if first < object.start || last >= object.end || !is_mapped {
+        return FullRule::NO_TABLE;
+    }
+    // SAFETY: within an object that is loaded, around an address that was on the stack as one to return to.
+    let (before, behind) = unsafe { *(first as *const ([u8; BEFORE_BYTES], [u8; BEHIND_BYTES])) };
+    if is_sigreturn(behind) {
+        return FullRule { kind: RuleKind::Signal, a: SAVED_RSP, b: 0 };
+    }
+    if is_call_of_pointer(before) && ends_with_result(&behind) {
+        FullRule::FRAME_POINTER
+    } else {
+        FullRule::NO_TABLE
+    }
+}
+
+/// Returns whether it is `mov rax, 15` and `syscall`, to which a signal's handler returns. Other unwinders know it so, too.
+fn is_sigreturn(code: [u8; 9]) -> bool {
+    code == [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05]
+}
+
+/// Returns whether it is a `call` of an address in a register, or in memory where one points to.
+fn is_call_of_pointer(code: [u8; 2]) -> bool {
+    code[0] == 0xff && matches!(code[1], 0xd0..=0xd7 | 0x10..=0x17)
+}
+
+/// Returns whether code makes the result of a call the argument of a last one, as that does which calls `main` or the function of a thread:
+/// `mov edi, eax`, `mov rdi, rax` or `movsxd rdi, eax`, and a `call`, or `xor eax, eax` and `mov al, 60` for the system call `exit`.
+fn ends_with_result(code: &[u8]) -> bool {
+    let rest = code
+        .strip_prefix(&[0x89, 0xc7])
+        .or_else(|| code.strip_prefix(&[0x48, 0x89, 0xc7]))
+        .or_else(|| code.strip_prefix(&[0x48, 0x63, 0xf8]));
+    rest.is_some_and(|rest| rest.starts_with(&[0xe8]) || rest.starts_with(&[0x31, 0xc0, 0xb0, 0x3c]))
 }
 
 fn plain_rule(row: &Row) -> FullRule {

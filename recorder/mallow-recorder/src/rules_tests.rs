@@ -270,15 +270,59 @@ fn mallows_unwind_table_equals_the_linkers() {
     assert_eq!(compile(&without, own.start + made[0][0] as usize + 1), None);
 }
 
+/// The rule of code that has no table and follows the call before its byte `at`.
+fn ruled_without_table(code: &[u8], at: usize) -> FullRule {
+    let start = code.as_ptr() as usize;
+    let object =
+        Object { start, end: start + code.len(), bias: 0, eh_frame_header: 0, name: core::ptr::null() };
+    without_table(&object, start + at - 1)
+}
+
 /// musl's has no table, and is known by its instructions.
 #[test]
 fn the_signal_trampoline_is_recognised_without_a_table() {
-    let code = [0xc3u8, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90];
-    let start = code.as_ptr() as usize;
-    let object =
-        |bytes| Object { start, end: start + bytes, bias: 0, eh_frame_header: 0, name: core::ptr::null() };
-    let rule = without_table(&object(code.len()), start).unwrap();
+    let code = [0x90, 0xc3, 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05, 0x90];
+    let rule = ruled_without_table(&code, 2);
     assert_eq!((rule.kind, rule.a), (RuleKind::Signal, 160));
-    assert_eq!(without_table(&object(9), start), None, "not within the object");
-    assert_eq!(without_table(&object(code.len()), start + 1), None);
+    assert_eq!(ruled_without_table(&code[..10], 2), FullRule::NO_TABLE, "not within the object");
+    assert_eq!(ruled_without_table(&code[1..], 1), FullRule::NO_TABLE, "nor what is before it");
+    assert_eq!(ruled_without_table(&code, 3), FullRule::NO_TABLE);
+}
+
+/// Programs and threads of musl begin in code without a table: as its compiler and two others may write it.
+#[test]
+fn what_calls_main_and_ends_with_its_result_has_no_caller_to_miss() {
+    let codes: [&[u8]; 4] = [
+        // call *%rbx; mov %eax,%edi; call exit
+        &[0xff, 0xd3, 0x89, 0xc7, 0xe8, 0xaf, 0xfb, 0xff, 0xff, 0x66, 0x2e],
+        // call *(%rbx); mov %rax,%rdi; call pthread_exit
+        &[0xff, 0x13, 0x48, 0x89, 0xc7, 0xe8, 0x3a, 0xfd, 0xff, 0xff, 0xb9],
+        // call *(%rax); movslq %eax,%rdi; call pthread_exit
+        &[0xff, 0x10, 0x48, 0x63, 0xf8, 0xe8, 0x0b, 0xfd, 0xff, 0xff, 0x66],
+        // call *%r9; mov %eax,%edi; xor %eax,%eax; mov $60,%al; syscall
+        &[0xff, 0xd1, 0x89, 0xc7, 0x31, 0xc0, 0xb0, 0x3c, 0x0f, 0x05, 0xf4],
+    ];
+    for code in codes {
+        assert_eq!(ruled_without_table(code, 2), FullRule::FRAME_POINTER, "{code:x?}");
+    }
+    // A named function's result is passed on; a pointer's is kept.
+    let passed_on = [0xfb, 0xff, 0x89, 0xc7, 0xe8, 0xaf, 0xfb, 0xff, 0xff, 0x66, 0x2e];
+    let kept = [0xff, 0xd3, 0x48, 0x89, 0xc3, 0xe8, 0x3a, 0xfd, 0xff, 0xff, 0xb9];
+    for code in [passed_on, kept] {
+        assert_eq!(ruled_without_table(&code, 2), FullRule::NO_TABLE, "{code:x?}");
+    }
+}
+
+/// What is behind the last page of code may not be readable.
+#[test]
+fn code_at_the_end_of_what_is_mapped_is_not_read_beyond() {
+    let (readable, gap) = (sys::map_private(2 * PAGE_BYTES), PAGE_BYTES);
+    // SAFETY: the second page of our own mapping, to which nothing refers.
+    unsafe { sys::unmap(readable.add(gap), PAGE_BYTES) };
+    let start = readable as usize;
+    let object =
+        Object { start, end: start + 2 * PAGE_BYTES, bias: 0, eh_frame_header: 0, name: core::ptr::null() };
+    for bytes_before_gap in 0..12 {
+        assert_eq!(without_table(&object, start + gap - 1 - bytes_before_gap), FullRule::NO_TABLE);
+    }
 }

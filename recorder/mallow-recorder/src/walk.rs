@@ -6,6 +6,7 @@
 //! current frame is known to be mapped: before a step reads beyond it the kernel is asked, page by page, because the top of a
 //! handmade stack may be mistaken for code with a frame that reaches into the guard page above.
 
+use crate::guesses;
 use crate::process;
 use crate::rules::{self, FpUse, FullRule, Rule, RuleKind};
 use crate::script::hotspot::{self, Leave, SENDER_SP};
@@ -245,7 +246,7 @@ pub fn rule_and_key(frame: &Frame) -> (Rule, u64) {
 
 /// Returns whether the frame's caller is only guessed: no table covers its code.
 pub fn is_guessed(frame: &Frame) -> bool {
-    rule_and_key(frame).0.kind() == RuleKind::FramePointer
+    matches!(rule_and_key(frame).0.kind(), RuleKind::FramePointer | RuleKind::NoTable)
 }
 
 /// Unwinds to the caller of a frame whose rule is plain. Every word it reads is between the frame's stack pointer, of
@@ -305,6 +306,10 @@ pub unsafe fn unusual_step(
             RuleKind::Realigned => realigned(frame, rule, cx, &mut read),
             RuleKind::Signal => interrupted(frame, rule, &mut read),
             RuleKind::FramePointer => by_frame_pointer(frame, cx, &mut read),
+            RuleKind::NoTable => {
+                guesses::note(key_of(frame.ra, frame.exact));
+                by_frame_pointer(frame, cx, &mut read)
+            }
             RuleKind::Wide => far(frame, cx, &mut read),
             _ => Outcome::Truncated,
         }

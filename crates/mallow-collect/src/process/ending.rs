@@ -110,6 +110,7 @@ impl TracedProcess {
             blind: None,
             folded,
             stacks,
+            guesses: mapping.guesses(),
             scripts,
             made,
             modules: modules.into_list(),

@@ -4,6 +4,7 @@ use crate::collector::Collector;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
+use crate::guesses::early_ends;
 use crate::limits;
 use crate::profile::{CountedSites, process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
@@ -13,7 +14,7 @@ use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_base::grouped;
 use mallow_profile::{Availability, EventsLost, Nameless, Process, Profile, Recording};
-use mallow_trace::{ChunkKind, End, ProcessEnd, ProcessStart, Unnamed, Unseen, encode_ended};
+use mallow_trace::{ChunkKind, CutStacks, End, ProcessEnd, ProcessStart, Unnamed, Unseen, encode_ended};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -67,8 +68,9 @@ pub(crate) fn finish<S: Sink + Send>(
     let read = || {
         let Named { symbols, frames, locations } = symbols_of(&exited, addresses, resolve);
         let profile = is_profile.then(|| {
+            let early_ends = early_ends(&exited, &frames, &locations);
             let (mut profile, sites) = profile_of(&exited, &symbols, frames, locations);
-            profile.recording = Recording { duration_us, nameless: nameless(), ..about };
+            profile.recording = Recording { duration_us, nameless: nameless(), early_ends, ..about };
             profile.processes.extend(missing);
             profile.known = if exited.is_empty() { Availability::NOTHING } else { profile.known };
             let is_wanted = meanwhile(&mut profile, &sites, findings);
@@ -89,11 +91,17 @@ pub(crate) fn finish<S: Sink + Send>(
     let metrics = match profile {
         Some((profile, is_wanted)) => {
             let nameless = profile.recording.nameless.clone();
+            let early_ends = profile.recording.early_ends.clone();
+            let allocations = profile.totals().allocations;
             let (wanted, unwanted) =
                 if is_wanted { (Some(Box::new(profile)), None) } else { (None, Some(profile)) };
             drop_beside((exited, unwanted), is_own);
             sink.put_whole(&symbols)?;
             put_nameless(sink, &nameless)?;
+            if !early_ends.is_empty() {
+                collector.findings.early = early_ends.iter().map(|ends| ends.sentence(allocations)).collect();
+                sink.put_whole(&CutStacks { early_ends })?;
+            }
             Metrics::Profile(wanted)
         }
         None => Metrics::Regions(regions::watched(exited, &symbols)),

@@ -25,6 +25,7 @@ pub(super) fn profile(parts: Parts) -> Profile {
     let ended_us = profile.processes.iter().map(|process| process.ended_us).max().unwrap_or(0);
     profile.recording = parts.recording;
     profile.recording.nameless = parts.nameless;
+    profile.recording.early_ends = parts.early_ends;
     profile.recording.duration_us = parts.end.map_or(ended_us, |end| end.duration_us);
     if let Some(origin) = &parts.origin {
         profile.recording.time_unit = origin.time_unit;

@@ -3,10 +3,12 @@
 use super::scan::{Found, Place, Scan};
 use crate::TraceError;
 use crate::{
-    Accesses, ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
-    ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unnamed, Unseen,
+    Accesses, ChunkKind, CutStacks, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload,
+    ProcessEnd, ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unnamed, Unseen,
 };
-use mallow_profile::{Aggregator, LiveSample, Nameless, Recording, Sample, SiteSummary, SiteTotals, Summary};
+use mallow_profile::{
+    Aggregator, EarlyEnds, LiveSample, Nameless, Recording, Sample, SiteSummary, SiteTotals, Summary,
+};
 use std::collections::BTreeMap;
 use std::io::{Read, Seek};
 
@@ -47,6 +49,7 @@ pub(super) struct Parts {
     pub(super) unseen: Vec<String>,
     /// The modules whose names could not be looked up.
     pub(super) nameless: Vec<Nameless>,
+    pub(super) early_ends: Vec<EarlyEnds>,
     /// By the index in the chunks.
     pub(super) processes: BTreeMap<u32, ProcessParts>,
     pub(super) symbols: Vec<Symbols>,
@@ -109,6 +112,7 @@ impl Parts {
             }
             ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
             ChunkKind::UNNAMED => self.nameless.extend(Unnamed::decode(payload)?.modules),
+            ChunkKind::CUT_STACKS => self.early_ends.extend(CutStacks::decode(payload)?.early_ends),
             ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
             ChunkKind::END => self.end = Some(End::decode(payload)?),
             kind => return self.take_process(kind, header.process, payload),

@@ -103,10 +103,12 @@ fn is_junk(key: &SymbolKey, function: &str) -> bool {
     key.avma != ADDRESS_TRUNCATED && function.starts_with("0x")
 }
 
-/// Returns whether nothing calls a function: glibc's loader and musl begin in code without a table, and C code that Go calls runs on a stack of its own.
+/// Returns whether nothing calls a function: glibc has no tables for the code in which its loader and contexts begin, musl none at all, and C code that Go calls
+/// runs on a stack of its own.
 fn begins(module: &str, function: &str) -> bool {
     let file = module.rsplit('/').next().unwrap_or(module);
-    file.starts_with("ld-linux")
+    let is_of_glibc = file.starts_with("ld-linux") || file == "libc.so.6";
+    is_of_glibc
         || ["do_init_fini", "__libc_start_init"].contains(&function)
         || function.starts_with("runtime.")
 }

@@ -279,7 +279,7 @@ fn compile(object: &Object, pc: usize) -> Option<FullRule> {
     Some(if is_signal { signal_rule(&row) } else { plain_rule(&row) })
 }
 
-/// Returns the rule of code without a table. Some of musl's is known by its instructions.
+/// Returns the rule of code without a table. Some of C libraries' is known by its instructions.
 fn without_table(object: &Object, pc: usize) -> FullRule {
     /// Enough to know what follows a call, and what was called.
     const BEFORE_BYTES: usize = 2;
@@ -298,7 +298,7 @@ fn without_table(object: &Object, pc: usize) -> FullRule {
     if is_sigreturn(behind) {
         return FullRule { kind: RuleKind::Signal, a: SAVED_RSP, b: 0 };
     }
-    if is_call_of_pointer(before) && ends_with_result(&behind) {
+    if is_call_of_pointer(before) && ends_with_result(&behind) || is_start_context(&behind) {
         FullRule::FRAME_POINTER
     } else {
         FullRule::NO_TABLE
@@ -308,6 +308,11 @@ fn without_table(object: &Object, pc: usize) -> FullRule {
 /// Returns whether it is `mov rax, 15` and `syscall`, to which a signal's handler returns. Other unwinders know it so, too.
 fn is_sigreturn(code: [u8; 9]) -> bool {
     code == [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05]
+}
+
+/// Returns whether it is what `makecontext` of glibc lets its function return to, of which tables cannot tell a caller: it begins with `mov rsp, rbx`.
+fn is_start_context(code: &[u8]) -> bool {
+    code.starts_with(&[0x48, 0x89, 0xdc])
 }
 
 /// Returns whether it is a `call` of an address in a register, or in memory where one points to.

@@ -305,6 +305,9 @@ fn what_calls_main_and_ends_with_its_result_has_no_caller_to_miss() {
     for code in codes {
         assert_eq!(ruled_without_table(code, 2), FullRule::FRAME_POINTER, "{code:x?}");
     }
+    // mov %rbx,%rsp; mov (%rsp),%rdi; test %rdi,%rdi; je
+    let context = [0x00, 0x00, 0x48, 0x89, 0xdc, 0x48, 0x8b, 0x3c, 0x24, 0x48, 0x85];
+    assert_eq!(ruled_without_table(&context, 2), FullRule::FRAME_POINTER);
     // A named function's result is passed on; a pointer's is kept.
     let passed_on = [0xfb, 0xff, 0x89, 0xc7, 0xe8, 0xaf, 0xfb, 0xff, 0xff, 0x66, 0x2e];
     let kept = [0xff, 0xd3, 0x48, 0x89, 0xc3, 0xe8, 0x3a, 0xfd, 0xff, 0xff, 0xb9];

@@ -122,3 +122,20 @@ fn what_calls_main_in_musl_is_where_stacks_end() {
         assert_eq!(report["early_ends"], if early { ends } else { Value::Null }, "{flags:?}\n{recorded}");
     }
 }
+
+/// Go has no unwind tables, and runs C code on a stack of its own, with names or without.
+#[test]
+#[ignore = "builds Go's own library with cgo: in `cargo xtask long`"]
+fn c_code_that_go_calls_is_where_stacks_end() {
+    let workshop = Workshop::new("go-tables");
+    let text = "package main\n\n/*\n#include <stdlib.h>\n*/\nimport \"C\"\n\nfunc main() {\n\tfor i := 0; i < 1000; i++ {\n\t\tC.free(C.malloc(100))\n\t}\n}\n";
+    std::fs::write(workshop.file("app.go"), text).unwrap();
+    for flags in ["", "-s -w"] {
+        let mut go = std::process::Command::new("go");
+        go.args(["build", "-ldflags", flags, "-o", "app", "app.go"]).env("CGO_ENABLED", "1");
+        assert!(go.current_dir(workshop.path()).status().unwrap().success());
+        let (recorded, report) = recorded(&workshop, &workshop.file("app"));
+        assert!(report["totals"]["allocations"].as_u64().unwrap() >= 1000, "{recorded}");
+        assert_eq!(report["early_ends"], Value::Null, "{flags:?}\n{recorded}");
+    }
+}

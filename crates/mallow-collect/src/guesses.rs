@@ -22,6 +22,22 @@ pub(crate) struct Guesses {
     pub(crate) keys: FxHashSet<u64>,
     /// Some found no room.
     pub(crate) or_more: bool,
+    /// The name of the executable's file.
+    pub(crate) executable: String,
+    /// Go made it.
+    pub(crate) is_go: bool,
+}
+
+impl Guesses {
+    /// Returns whether a function is where stacks begin. glibc has no tables for the code in which its loader and contexts begin, musl none at all; Go has none,
+    /// and runs the C code that it calls on a stack of its own.
+    fn is_beginning(&self, module: &str, function: &str) -> bool {
+        let file = module.rsplit('/').next().unwrap_or(module);
+        let is_of_glibc = file.starts_with("ld-linux") || file == "libc.so.6";
+        let is_of_musl = ["do_init_fini", "__libc_start_init"].contains(&function);
+        let is_of_go = self.is_go && file == self.executable || function.starts_with("runtime.");
+        is_of_glibc || is_of_musl || is_of_go
+    }
 }
 
 /// Counts such stacks, by the module in which they end. `frames` and `locations` are as in [`crate::symbols::Named`].
@@ -76,7 +92,7 @@ impl<'a> Ends<'a> {
             let function = outer(address).map_or("", |frame| frame.function.as_str());
             unknown.push(module.is_none() && is_junk(&key, function));
             let is_guess = process.guesses.keys.contains(of_node);
-            modules.push(module.filter(|module| is_guess && !begins(module, function)));
+            modules.push(module.filter(|module| is_guess && !process.guesses.is_beginning(module, function)));
         }
         let mut outermost: Vec<[u32; 2]> = Vec::with_capacity(process.stacks.len());
         for (parent, address) in process.stacks.links() {
@@ -101,16 +117,6 @@ impl<'a> Ends<'a> {
 /// Returns whether nothing is known of an address outside of all modules: what lies where a return address was guessed.
 fn is_junk(key: &SymbolKey, function: &str) -> bool {
     key.avma != ADDRESS_TRUNCATED && function.starts_with("0x")
-}
-
-/// Returns whether nothing calls a function: glibc has no tables for the code in which its loader and contexts begin, musl none at all, and C code that Go calls
-/// runs on a stack of its own.
-fn begins(module: &str, function: &str) -> bool {
-    let file = module.rsplit('/').next().unwrap_or(module);
-    let is_of_glibc = file.starts_with("ld-linux") || file == "libc.so.6";
-    is_of_glibc
-        || ["do_init_fini", "__libc_start_init"].contains(&function)
-        || function.starts_with("runtime.")
 }
 
 #[cfg(test)]
@@ -175,6 +181,14 @@ mod tests {
         let app = || Some("/bin/app".to_owned());
         assert_eq!(ends_of(&stacks, "work"), [None, app()]);
         assert_eq!(ends_of(&stacks, "runtime.asmcgocall.abi0"), [None, None]);
+        let gos =
+            |is_go, executable: &str| Guesses { is_go, executable: executable.into(), ..Guesses::default() };
+        let is_beginning = |guesses: Guesses| guesses.is_beginning("./app", "0x1");
+        assert!(
+            is_beginning(gos(true, "app"))
+                && !is_beginning(gos(true, "sh"))
+                && !is_beginning(gos(false, "app"))
+        );
         assert_eq!(ends_of(&[&[ADDRESS_TRUNCATED, 110]], "0x1"), [None], "cut because it is deep");
     }
 }

@@ -253,7 +253,10 @@ impl Mapping {
         // SAFETY: within the mapping; the entries are only read as atomics.
         let table = unsafe { &*self.base().add(GUESSES_OFFSET).cast::<[AtomicU64; GUESSES]>() };
         let keys = table.iter().map(|key| key.load(Ordering::Relaxed)).filter(|key| *key != 0).collect();
-        Guesses { keys, or_more: header.has_more_guesses.load(Ordering::Relaxed) != 0 }
+        let or_more = header.has_more_guesses.load(Ordering::Relaxed) != 0;
+        let executable = self.executable().and_then(Path::file_name);
+        let executable = executable.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        Guesses { keys, or_more, executable, is_go: false }
     }
 
     /// A stack node; none when the id is not one.

@@ -172,6 +172,11 @@ impl MemoryWatch {
         self.linked.get().cloned().unwrap_or_default()
     }
 
+    /// Returns whether Go made the executable.
+    pub(crate) fn is_go(&self) -> bool {
+        self.linked.get().is_some_and(|linked| linked.is_go)
+    }
+
     /// Returns where the memory comes from. `modules` are paths of libraries that were on the process's stacks.
     pub(crate) fn source<'a>(
         &self,

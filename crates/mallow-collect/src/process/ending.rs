@@ -4,6 +4,7 @@ use super::TracedProcess;
 use crate::clock::Clock;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
+use crate::guesses::Guesses;
 use crate::marks::{FROM_FIRST, FROM_MAIN, Scope};
 use crate::region_sites::{of_folded, pruned};
 use crate::sink::Sink;
@@ -86,6 +87,7 @@ impl TracedProcess {
             mapping,
             executable,
             writer,
+            memory,
             ..
         } = self;
         let mut outcome = Ok(());
@@ -110,7 +112,7 @@ impl TracedProcess {
             blind: None,
             folded,
             stacks,
-            guesses: mapping.guesses(),
+            guesses: Guesses { is_go: memory.is_go(), ..mapping.guesses() },
             scripts,
             made,
             modules: modules.into_list(),

@@ -44,9 +44,7 @@ pub fn summary(profile: &CpuProfile, file: &str, collecting: Duration, style: St
     let shown = FrameVisibility::WithoutStart;
     let rows = functions(profile, shown, &Default::default(), by, FunctionOrder::Own);
     if rows.is_empty() {
-        out.push(
-            "nothing was sampled: it took no time, or less than there is between two samples".to_owned(),
-        );
+        out.push(nothing_sampled(profile).to_owned());
     } else {
         out.push(String::new());
         let shown = &rows[..rows.len().min(SUMMARY_ROWS)];
@@ -136,6 +134,18 @@ fn head(profile: &CpuProfile, by: CpuMetric, style: Style) -> Vec<String> {
     out.extend(off_cpu(profile));
     out.extend(profile.quality.iter().flat_map(|quality| trust(quality, profile.known.switches)));
     out
+}
+
+/// Says why there is no sample.
+fn nothing_sampled(profile: &CpuProfile) -> &'static str {
+    /// Several times as long as there is between two samples.
+    const MUCH_NS: u64 = 20_000_000;
+    match profile.quality.and_then(|quality| quality.not_seen_ns) {
+        Some(not_seen_ns) if not_seen_ns >= MUCH_NS => {
+            "nothing was sampled: the library with the timers was not in what took the time,\na static program or one with an environment of its own"
+        }
+        _ => "nothing was sampled: it took no time, or less than there is between two samples",
+    }
 }
 
 /// Formats `off processors 1.98 s in 12 waits: 1.97 s blocked, 10 ms ready to run`.

@@ -43,6 +43,21 @@ fn of_nothing() {
 }
 
 #[test]
+fn of_programs_without_the_timers() {
+    let mut unseen = rows();
+    (unseen.sites, unseen.samples) = (Vec::new(), Vec::new());
+    (unseen.processes, unseen.threads) = (Vec::new(), Vec::new());
+    let quality = |not_seen_ns| Some(Quality { not_seen_ns: Some(not_seen_ns), ..Quality::default() });
+    unseen.quality = quality(301_000_000);
+    let said = summary(&unseen, "rows.7.cpu.pb.gz", Duration::ZERO, Style::PLAIN);
+    assert!(said.contains("the library with the timers was not in what took the time"), "{said}");
+    fits(said);
+    unseen.quality = quality(3_000_000);
+    let said = summary(&unseen, "rows.7.cpu.pb.gz", Duration::ZERO, Style::PLAIN);
+    assert!(said.contains("it took no time, or less"), "{said}");
+}
+
+#[test]
 fn of_what_was_lost_and_not_seen() {
     let lossy = Quality { samples: 400, lost: 7, whole: 390, too_deep: 4, ..Quality::default() };
     assert_snapshot!(fits(trust(&lossy, false).join("\n")));

@@ -86,11 +86,12 @@ fn a_stack_that_leads_to_no_code_ends_in_what_led_there() {
 fn of_more_frames_than_can_be_noted_so_many_are_counted_at_least() {
     const CALLS: u64 = 20_000;
     let workshop = Workshop::new("many-untabled");
-    let calls = "    kept = malloc(8);\n".repeat(CALLS as usize);
     let text = format!(
-        "#include <stdlib.h>\nstatic void *volatile kept;\nint main(void) {{\n{calls}    return 0;\n}}\n"
+        "#include <stdlib.h>\nvoid many(void);\n\
+         __asm__(\".text\\nmany: push %rbp\\n.rept {CALLS}\\nmov $8, %edi\\ncall malloc@plt\\n.endr\\npop %rbp\\nret\\n\");\n\
+         int main(void) {{ many(); return 0; }}\n"
     );
-    let program = build_text_with(workshop.path(), "app", &text, &["-O1", WITHOUT]);
+    let program = build_text(workshop.path(), "app", &text);
     let (recorded, report) = recorded(&workshop, &program);
     let ends = &report["early_ends"][0];
     // As many as there are places, but for those whose few places are taken.

@@ -27,6 +27,7 @@ mod doorbell;
 mod drain;
 #[cfg(test)]
 mod drain_tests;
+mod early_ends;
 mod ending;
 mod error;
 mod exited;

@@ -54,8 +54,8 @@ impl ChunkKind {
     pub const UNNAMED: ChunkKind = ChunkKind(15);
     /// [`crate::Accesses`].
     pub const ACCESSES: ChunkKind = ChunkKind(16);
-    /// [`crate::CutStacks`].
-    pub const CUT_STACKS: ChunkKind = ChunkKind(17);
+    /// [`crate::TruncatedStacks`].
+    pub const TRUNCATED_STACKS: ChunkKind = ChunkKind(17);
 }
 
 /// The header of a file of this version.

@@ -48,7 +48,7 @@
 //! | 14 | [`Unseen`] | the recording, if something is missing from it |
 //! | 15 | [`Unnamed`] | the recording, if names could not be looked up |
 //! | 16 | [`Accesses`] | a process, at most one, if its source knows reads and writes |
-//! | 17 | [`CutStacks`] | the recording, if stacks of it end too early |
+//! | 17 | [`TruncatedStacks`] | the recording, if stacks of it end too early |
 //!
 //! For example, a file that contains only an end after 300 µs (`AC 02`) is:
 //!
@@ -90,7 +90,7 @@ pub use looks_like::looks_like;
 pub use payload::Payload;
 pub use process::{LiveSamples, ProcessEnd, ProcessStart, Samples, ThreadName, Threads};
 pub use reader::{Trace, read_bytes, read_bytes_with, read_file, read_file_with};
-pub use recording::{CutStacks, End, Origin, Unnamed, Unseen};
+pub use recording::{End, Origin, TruncatedStacks, Unnamed, Unseen};
 pub use stacks::{MappedModule, Modules, StackNode, Stacks};
 pub use summary::encode_ended;
 pub use symbols::{SymbolFrame, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols};

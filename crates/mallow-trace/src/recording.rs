@@ -131,13 +131,13 @@ impl Payload for Unnamed {
 
 /// Modules in which stacks end too early. Layout: list of module (string), allocations, and 1 if they may be more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CutStacks {
+pub struct TruncatedStacks {
     /// Each of them.
     pub early_ends: Vec<EarlyEnds>,
 }
 
-impl Payload for CutStacks {
-    const KIND: ChunkKind = ChunkKind::CUT_STACKS;
+impl Payload for TruncatedStacks {
+    const KIND: ChunkKind = ChunkKind::TRUNCATED_STACKS;
 
     fn encode(&self, out: &mut Vec<u8>) {
         put(out, self.early_ends.len() as u64);
@@ -148,7 +148,7 @@ impl Payload for CutStacks {
         }
     }
 
-    fn decode(payload: &[u8]) -> Result<CutStacks, DecodeError> {
+    fn decode(payload: &[u8]) -> Result<TruncatedStacks, DecodeError> {
         let ends = |reader: &mut Reader<'_>| {
             Ok(EarlyEnds {
                 module: reader.string("a module")?,
@@ -156,7 +156,9 @@ impl Payload for CutStacks {
                 or_more: reader.varint("whether they may be more")? != 0,
             })
         };
-        Ok(CutStacks { early_ends: Reader::new(payload).list(3, "the modules in which stacks end", ends)? })
+        Ok(TruncatedStacks {
+            early_ends: Reader::new(payload).list(3, "the modules in which stacks end", ends)?,
+        })
     }
 }
 

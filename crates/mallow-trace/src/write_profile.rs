@@ -4,9 +4,9 @@
 //! location gets a made-up address of its own, by which its stack nodes find it again.
 
 use crate::{
-    Accesses, CutStacks, End, EventCopy, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess,
-    StackNode, Stacks, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads,
-    TraceWriter, Unnamed,
+    Accesses, End, EventCopy, LiveSamples, Origin, ProcessEnd, ProcessStart, Samples, SiteAccess, StackNode,
+    Stacks, SymbolKey, SymbolLocation, SymbolProcess, SymbolStrings, Symbols, ThreadName, Threads,
+    TraceWriter, TruncatedStacks, Unnamed,
 };
 use mallow_profile::{
     Aggregator, Process, ProcessIndex, Profile, SiteSummary, StackId, Summary, ThreadSummary,
@@ -55,7 +55,7 @@ pub fn write_profile_with(
         trace.put_whole(&Unnamed { modules: profile.recording.nameless.clone() })?;
     }
     if !profile.recording.early_ends.is_empty() {
-        trace.put_whole(&CutStacks { early_ends: profile.recording.early_ends.clone() })?;
+        trace.put_whole(&TruncatedStacks { early_ends: profile.recording.early_ends.clone() })?;
     }
     trace.put_whole(&End { duration_us: profile.recording.duration_us })
 }

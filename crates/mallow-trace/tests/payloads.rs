@@ -182,7 +182,7 @@ fn the_recordings_chunks_come_back() {
     let nameless = Nameless { module: text("/lib/a.so"), reason: text("ended") };
     assert_round_trip!(Unnamed, Unnamed { modules: vec![nameless, Nameless::default()] });
     let ends = EarlyEnds { module: text("/lib/a.so"), allocations: 1 << 40, or_more: true };
-    assert_round_trip!(CutStacks, CutStacks { early_ends: vec![ends, EarlyEnds::default()] });
+    assert_round_trip!(TruncatedStacks, TruncatedStacks { early_ends: vec![ends, EarlyEnds::default()] });
     assert_round_trip!(Unseen, Unseen { sentences: vec![text("process 7: 3 events"), text("")] });
     let sample = LiveSample { time_us: 7, live_bytes: 1 << 20, overhead_bytes: 300, stack_bytes: 0 };
     let site = |stack, bytes| SiteAccess { stack, read_bytes: 1 << 50, written_bytes: 3, bytes };

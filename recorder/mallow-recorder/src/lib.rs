@@ -41,6 +41,7 @@
 //! | [`stack_range`] | the bounds of a thread's stack |
 //! | [`locking`] | a program that locks all of its memory |
 //! | `near` | finds free address space near an object |
+//! | `guesses` | notes frames whose callers were guessed |
 //! | [`walk`] | one step of a stack walk, from a frame to its caller |
 //! | [`from_scratch`] | a whole stack walk without caches |
 //! | `plain` | frames that nearly all are, followed by a short loop |

@@ -1,10 +1,10 @@
 //! The end of a recording: what is still open is closed, and names and figures go behind the events.
 
 use crate::collector::Collector;
+use crate::early_ends::early_ends;
 use crate::error::CollectError;
 use crate::exited::ExitedProcess;
 use crate::findings::Findings;
-use crate::guesses::early_ends;
 use crate::limits;
 use crate::profile::{CountedSites, process_of, profile_of};
 use crate::regions::{self, WatchedProcess};
@@ -14,7 +14,9 @@ use crate::symbols::{Named, Resolve, symbols_of};
 use crate::target::TracedCommand;
 use mallow_base::grouped;
 use mallow_profile::{Availability, EventsLost, Nameless, Process, Profile, Recording};
-use mallow_trace::{ChunkKind, CutStacks, End, ProcessEnd, ProcessStart, Unnamed, Unseen, encode_ended};
+use mallow_trace::{
+    ChunkKind, End, ProcessEnd, ProcessStart, TruncatedStacks, Unnamed, Unseen, encode_ended,
+};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -90,27 +92,18 @@ pub(crate) fn finish<S: Sink + Send>(
     let sink: &mut dyn Sink = &mut collector.sink;
     let metrics = match profile {
         Some((profile, is_wanted)) => {
-            let nameless = profile.recording.nameless.clone();
-            let early_ends = profile.recording.early_ends.clone();
-            let allocations = profile.totals().allocations;
+            let recording = profile.recording.clone();
+            collector.findings.early = profile.early_ends();
             let (wanted, unwanted) =
                 if is_wanted { (Some(Box::new(profile)), None) } else { (None, Some(profile)) };
             drop_beside((exited, unwanted), is_own);
             sink.put_whole(&symbols)?;
-            put_nameless(sink, &nameless)?;
-            if !early_ends.is_empty() {
-                collector.findings.early = early_ends.iter().map(|ends| ends.sentence(allocations)).collect();
-                sink.put_whole(&CutStacks { early_ends })?;
-            }
+            put_gaps(sink, recording)?;
             Metrics::Profile(wanted)
         }
         None => Metrics::Regions(regions::watched(exited, &symbols)),
     };
-    let findings = &collector.findings;
-    let sentences: Vec<String> = findings.blind.iter().chain(&findings.unseen).cloned().collect();
-    if !sentences.is_empty() {
-        sink.put_whole(&Unseen { sentences })?;
-    }
+    put_unseen(sink, &collector.findings)?;
     sink.put_whole(&End { duration_us })?;
     sink.flush()?;
     Ok(metrics)
@@ -180,12 +173,22 @@ fn began_late(delay: Duration, duration_us: u64, exited: &[ExitedProcess]) -> Op
     })
 }
 
-/// Says of which modules names are missing.
-fn put_nameless(sink: &mut dyn Sink, modules: &[Nameless]) -> Result<(), CollectError> {
-    if modules.is_empty() {
-        return Ok(());
+/// Says of which modules names are missing, and in which ones stacks end too early.
+fn put_gaps(sink: &mut dyn Sink, recording: Recording) -> Result<(), CollectError> {
+    let Recording { nameless, early_ends, .. } = recording;
+    if !nameless.is_empty() {
+        sink.put_whole(&Unnamed { modules: nameless })?;
     }
-    sink.put_whole(&Unnamed { modules: modules.to_vec() })
+    if !early_ends.is_empty() {
+        sink.put_whole(&TruncatedStacks { early_ends })?;
+    }
+    Ok(())
+}
+
+/// Says what is missing in the trace.
+fn put_unseen(sink: &mut dyn Sink, findings: &Findings) -> Result<(), CollectError> {
+    let sentences: Vec<String> = findings.blind.iter().chain(&findings.unseen).cloned().collect();
+    if sentences.is_empty() { Ok(()) } else { sink.put_whole(&Unseen { sentences }) }
 }
 
 /// A command that ended before it could register, or had no room for the recorder, was there: killed at once, without one of its libraries, below a limit. What it did

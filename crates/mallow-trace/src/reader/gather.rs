@@ -3,8 +3,8 @@
 use super::scan::{Found, Place, Scan};
 use crate::TraceError;
 use crate::{
-    Accesses, ChunkKind, CutStacks, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload,
-    ProcessEnd, ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, Unnamed, Unseen,
+    Accesses, ChunkKind, DecodeError, End, LiveSamples, MappedModule, Modules, Origin, Payload, ProcessEnd,
+    ProcessStart, Samples, StackNode, Stacks, Symbols, ThreadName, Threads, TruncatedStacks, Unnamed, Unseen,
 };
 use mallow_profile::{
     Aggregator, EarlyEnds, LiveSample, Nameless, Recording, Sample, SiteSummary, SiteTotals, Summary,
@@ -112,7 +112,9 @@ impl Parts {
             }
             ChunkKind::ORIGIN => self.origin = Some(Origin::decode(payload)?),
             ChunkKind::UNNAMED => self.nameless.extend(Unnamed::decode(payload)?.modules),
-            ChunkKind::CUT_STACKS => self.early_ends.extend(CutStacks::decode(payload)?.early_ends),
+            ChunkKind::TRUNCATED_STACKS => {
+                self.early_ends.extend(TruncatedStacks::decode(payload)?.early_ends)
+            }
             ChunkKind::UNSEEN => self.unseen.extend(Unseen::decode(payload)?.sentences),
             ChunkKind::END => self.end = Some(End::decode(payload)?),
             kind => return self.take_process(kind, header.process, payload),

@@ -154,7 +154,11 @@ fn one_with_another_version_of_the_recorder_is_a_static_program_like_any_other()
     // It is found by its functions' names: libc's own allocations are seen as well.
     let recorded = session.record().well();
     let [own, ..] = own_metrics(&recorded.stderr, "program");
-    assert!(metric(&session.report(&[])["totals"], "allocations") > own, "{recorded}");
+    let report = session.report(&[]);
+    assert!(metric(&report["totals"], "allocations") > own, "{recorded}");
+    // The recorder that is linked in leaves it to the one that was written into the program.
+    assert_eq!(report["processes"].as_array().unwrap().len(), 1, "{recorded}");
+    assert!(!recorded.stderr.contains("by the mallow-alloc in it"), "{recorded}");
     // Without names nothing is found.
     let _ = run::finish(run::command("strip").arg(&program)).well();
     let said = session.record().ended(Exit::Status(125));

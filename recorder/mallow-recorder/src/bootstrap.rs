@@ -152,12 +152,39 @@ pub fn start_linked() -> bool {
     }
     // SAFETY: reads what the kernel handed to libc at the start; the loader's place is 0 where there is none.
     let is_ours = unsafe { getauxval(AT_BASE) == 0 && getauxval(AT_SECURE) == 0 };
-    if !is_ours || variable(SESSION_VARIABLE).is_none() {
+    if !is_ours || has_another_recorder() || variable(SESSION_VARIABLE).is_none() {
         return false;
     }
     modules::note_executable();
     start();
     process::is_ready()
+}
+
+/// Returns whether mallow has written a recorder into this static program, as it does where the note is missing or of another version. libc was then led to other
+/// program headers than the program's own.
+fn has_another_recorder() -> bool {
+    const AT_PHDR: c_ulong = 3;
+    /// Where the header of an ELF file says at which offset they are.
+    const HEADERS_OFFSET: usize = 32;
+    unsafe extern "C" {
+        fn getauxval(kind: c_ulong) -> c_ulong;
+    }
+    let own: usize;
+    // SAFETY: reads the global offset table; linkers define the symbol where the file's header is in memory.
+    unsafe {
+        asm!(
+            ".weak __ehdr_start",
+            "mov {}, qword ptr [rip + __ehdr_start@GOTPCREL]",
+            out(reg) own,
+            options(nostack, preserves_flags, pure, readonly)
+        );
+    }
+    if own == 0 {
+        return false;
+    }
+    // SAFETY: the program's own header; libc's answer is what it was handed at the start.
+    let (offset, found) = unsafe { (*((own + HEADERS_OFFSET) as *const u64), getauxval(AT_PHDR)) };
+    found != own as u64 + offset
 }
 
 /// Starts recording for a collector in this very process, and returns the shared memory's file descriptor, which the

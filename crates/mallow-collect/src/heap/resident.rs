@@ -191,7 +191,7 @@ impl MemoryWatch {
         let unseen = linked.allocator.or(own_malloc).filter(|_| linked.core.is_none());
         let own = unseen.and_then(|name| OwnAllocator::unless_seen(name, mapping.at_start(), &linked));
         match heap_source(metrics, own, runtime) {
-            HeapSource::Malloc if linked.core.is_some_and(|core| core.is_static) => HeapSource::Core,
+            HeapSource::Malloc if linked.core.is_some_and(|core| core.records()) => HeapSource::Core,
             source => source,
         }
     }

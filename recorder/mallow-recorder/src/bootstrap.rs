@@ -25,7 +25,6 @@ use crate::resident;
 use crate::script;
 use crate::session::{Begin, Session, environ, variable};
 use crate::sys::{self, SocketName, Timeout};
-#[cfg(not(miri))]
 use core::arch::asm;
 use core::ffi::c_ulong;
 use core::sync::atomic::{AtomicU32, Ordering};

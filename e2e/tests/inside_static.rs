@@ -148,9 +148,15 @@ fn one_with_another_version_of_the_recorder_is_a_static_program_like_any_other()
     let mut bytes = std::fs::read(&program).unwrap();
     let note = [7u32.to_le_bytes(), 4u32.to_le_bytes(), 1u32.to_le_bytes(), *b"mall", *b"ow\0\0"].concat();
     let at = bytes.windows(note.len()).position(|bytes| bytes == note).unwrap() + note.len();
+    let session = Session::new(workshop.path(), &[program.to_str().unwrap()]);
+    // Without the note, as far as its name is another's.
+    bytes[at - 4] ^= 0x40;
+    std::fs::write(&program, &bytes).unwrap();
+    let recorded = session.record().well();
+    assert_eq!(session.report(&[])["processes"].as_array().unwrap().len(), 1, "{recorded}");
+    bytes[at - 4] ^= 0x40;
     bytes[at] ^= 0x40;
     std::fs::write(&program, bytes).unwrap();
-    let session = Session::new(workshop.path(), &[program.to_str().unwrap()]);
     // It is found by its functions' names: libc's own allocations are seen as well.
     let recorded = session.record().well();
     let [own, ..] = own_metrics(&recorded.stderr, "program");

@@ -11,9 +11,6 @@ use mallow_trace::SymbolKey;
 use mallow_wire::shared::ADDRESS_TRUNCATED;
 use std::collections::BTreeMap;
 
-/// Modules that are named.
-const MODULES_MAX: usize = 100;
-
 /// Counts such stacks, by the module in which they end. `frames` and `locations` are as in [`crate::symbols::Named`].
 pub(crate) fn early_ends(
     processes: &[ExitedProcess],
@@ -41,7 +38,6 @@ pub(crate) fn early_ends(
     }
     let mut modules: Vec<EarlyEnds> = modules.into_values().filter(|ends| ends.allocations > 0).collect();
     modules.sort_by(|a, b| b.allocations.cmp(&a.allocations).then_with(|| a.module.cmp(&b.module)));
-    modules.truncate(MODULES_MAX);
     modules
 }
 

@@ -129,9 +129,6 @@ pub(crate) fn started() -> bool {
 pub fn start_linked() -> bool {
     const AT_BASE: c_ulong = 7;
     const AT_SECURE: c_ulong = 23;
-    unsafe extern "C" {
-        fn getauxval(kind: c_ulong) -> c_ulong;
-    }
     // SAFETY: no instruction. The note stands here so that who can call this has it.
     #[cfg(not(miri))]
     unsafe {
@@ -149,8 +146,8 @@ pub fn start_linked() -> bool {
             options(nomem, nostack, preserves_flags)
         );
     }
-    // SAFETY: reads what the kernel handed to libc at the start; the loader's place is 0 where there is none.
-    let is_ours = unsafe { getauxval(AT_BASE) == 0 && getauxval(AT_SECURE) == 0 };
+    // The loader's place is 0 where there is none.
+    let is_ours = handed_over(AT_BASE) == 0 && handed_over(AT_SECURE) == 0;
     if !is_ours || has_another_recorder() || variable(SESSION_VARIABLE).is_none() {
         return false;
     }
@@ -159,15 +156,21 @@ pub fn start_linked() -> bool {
     process::is_ready()
 }
 
+/// What the kernel handed to libc at the start, or mallow in its place; 0 for what it did not.
+fn handed_over(kind: c_ulong) -> c_ulong {
+    unsafe extern "C" {
+        fn getauxval(kind: c_ulong) -> c_ulong;
+    }
+    // SAFETY: reads a list that stays as it is.
+    unsafe { getauxval(kind) }
+}
+
 /// Returns whether mallow has written a recorder into this static program, as it does where the note is missing or of another version. libc was then led to other
 /// program headers than the program's own.
 fn has_another_recorder() -> bool {
     const AT_PHDR: c_ulong = 3;
     /// Where the header of an ELF file says at which offset they are.
     const HEADERS_OFFSET: usize = 32;
-    unsafe extern "C" {
-        fn getauxval(kind: c_ulong) -> c_ulong;
-    }
     let own: usize;
     // SAFETY: reads the global offset table; linkers define the symbol where the file's header is in memory.
     unsafe {
@@ -181,9 +184,9 @@ fn has_another_recorder() -> bool {
     if own == 0 {
         return false;
     }
-    // SAFETY: the program's own header; libc's answer is what it was handed at the start.
-    let (offset, found) = unsafe { (*((own + HEADERS_OFFSET) as *const u64), getauxval(AT_PHDR)) };
-    found != own as u64 + offset
+    // SAFETY: the program's own header.
+    let offset = unsafe { *((own + HEADERS_OFFSET) as *const u64) };
+    handed_over(AT_PHDR) != own as u64 + offset
 }
 
 /// Starts recording for a collector in this very process, and returns the shared memory's file descriptor, which the
